@@ -1,0 +1,31 @@
+/* UTF-8: checking, mending, cutting, and making text safe to show. */
+#ifndef CADRE_BASE_UTF8_H
+#define CADRE_BASE_UTF8_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+
+/* Decodes the first character of text (text.n > 0) and returns its length. A bad sequence gives UTF8_BAD and the
+ * length of its maximal part that one U+FFFD replaces. */
+#define UTF8_BAD UINT32_MAX
+size_t utf8_next(struct str text, uint32_t *code);
+/* Length of the longest valid prefix; equal to text.n when all of it is valid UTF-8. */
+size_t utf8_valid(struct str text);
+/* Appends text, each maximal bad sequence replaced by U+FFFD. */
+void utf8_mend(struct buf *out, struct str text);
+/* The longest prefix of at most max_bytes that does not end inside a character. */
+struct str utf8_cut(struct str text, size_t max_bytes);
+/* Prefix with at most max_chars code points. */
+struct str utf8_cut_chars(struct str text, size_t max_chars);
+/* Columns that a terminal uses for text (utf8proc; control characters count 0). */
+int utf8_width(struct str text);
+/* Prefix of at most max_columns columns. */
+struct str utf8_cut_width(struct str text, int max_columns);
+/* Appends text as it may reach a terminal: invalid bytes mended, C0/C1 controls, DEL, escape sequences
+ * (CSI, OSC, DCS …, whole), bidi overrides and other format controls removed. Newline and tab stay
+ * when keep_lines is UTF8_LINES, else each becomes one space. */
+enum utf8_lines { UTF8_ONE_LINE, UTF8_LINES };
+void utf8_clean(struct buf *out, struct str text, enum utf8_lines keep);
+
+#endif
