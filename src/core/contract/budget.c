@@ -1,0 +1,176 @@
+/* Accounts that reserve and settle up the tree. A quote looks at the whole chain, so what is
+ * granted and then reserved keeps every ancestor inside its limit; only a settlement can
+ * overshoot, by the error of one estimate. Does not know models or messages. Pure; the loop
+ * thread owns the accounts. */
+#include "core/contract/budget.h"
+
+#include <limits.h>
+
+static int64_t add_saturating(int64_t a, int64_t b)
+{
+    int64_t sum;
+    if (!__builtin_add_overflow(a, b, &sum))
+        return sum;
+    return a < 0 ? INT64_MIN : INT64_MAX;
+}
+
+static int64_t subtract_to_zero(int64_t a, int64_t b)
+{
+    int64_t rest;
+    if (__builtin_sub_overflow(a, b, &rest))
+        return a < 0 ? 0 : INT64_MAX;
+    return rest > 0 ? rest : 0;
+}
+
+static int64_t at_least_zero(int64_t a)
+{
+    return a > 0 ? a : 0;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+int64_t cost_of(int64_t tokens, int64_t price_nano)
+{
+    if (tokens <= 0 || price_nano <= 0)
+        return 0;
+    int64_t cost;
+    return __builtin_mul_overflow(tokens, price_nano, &cost) ? INT64_MAX : cost;
+}
+
+int64_t budget_estimate(struct str text)
+{
+    size_t divisor = 3;
+    for (size_t i = 0; i < text.n; i++)
+        if ((unsigned char)text.p[i] >= 0x80) {
+            divisor = 2;
+            break;
+        }
+    return (int64_t)(text.n / divisor + (text.n % divisor != 0));
+}
+
+/* What counts as taken when a quote asks: everything, or only what is spent for good. */
+enum view { VIEW_NOW, VIEW_ONCE_SETTLED };
+
+static int64_t free_of(int64_t limit, int64_t spent, int64_t reserved, int64_t kept_back,
+                       enum view view)
+{
+    int64_t taken = add_saturating(at_least_zero(spent), at_least_zero(kept_back));
+    if (view == VIEW_NOW)
+        taken = add_saturating(taken, at_least_zero(reserved));
+    return subtract_to_zero(limit, taken);
+}
+
+/* Output tokens that `money` pays for once the input is paid; INT64_MAX where output costs
+ * nothing. */
+static int64_t output_affordable(int64_t money, const struct quote *quote)
+{
+    int64_t input_cost = cost_of(quote->input_tokens, quote->price_in_nano);
+    if (input_cost > money)
+        return 0;
+    return quote->price_out_nano > 0 ? (money - input_cost) / quote->price_out_nano : INT64_MAX;
+}
+
+/* The largest output limit that every account of the chain can carry. */
+static int64_t output_possible(const struct account *account, const struct quote *quote,
+                               struct amount reserve, enum view view)
+{
+    int64_t output = quote->output_limit;
+    for (const struct account *a = account; a; a = a->parent) {
+        struct amount kept_back = a == account ? reserve : (struct amount){0, 0};
+        if (a->limits.tokens != UNLIMITED) {
+            int64_t tokens = free_of(a->limits.tokens, a->spent.tokens, a->reserved.tokens,
+                                     kept_back.tokens, view);
+            output = smaller(output, subtract_to_zero(tokens, at_least_zero(quote->new_tokens)));
+        }
+        if (a->limits.cost_nano != UNLIMITED) {
+            int64_t money = free_of(a->limits.cost_nano, a->spent.cost_nano, a->reserved.cost_nano,
+                                    kept_back.cost_nano, view);
+            output = smaller(output, output_affordable(money, quote));
+        }
+    }
+    return output;
+}
+
+enum budget_answer budget_quote(const struct account *account, const struct quote *quote,
+                                struct amount reserve, struct amount *amount, int64_t *output_limit)
+{
+    *amount = (struct amount){0, 0};
+    *output_limit = 0;
+    int64_t output = output_possible(account, quote, reserve, VIEW_NOW);
+    if (output < OUTPUT_MIN) {
+        output = output_possible(account, quote, reserve, VIEW_ONCE_SETTLED);
+        return output < OUTPUT_MIN ? BUDGET_NEVER : BUDGET_WAIT;
+    }
+    amount->tokens = add_saturating(at_least_zero(quote->new_tokens), output);
+    amount->cost_nano = add_saturating(cost_of(quote->input_tokens, quote->price_in_nano),
+                                       cost_of(output, quote->price_out_nano));
+    *output_limit = output;
+    return BUDGET_GRANTED;
+}
+
+void budget_reserve(struct account *account, struct amount amount)
+{
+    for (struct account *a = account; a; a = a->parent) {
+        a->reserved.tokens = add_saturating(a->reserved.tokens, at_least_zero(amount.tokens));
+        a->reserved.cost_nano =
+            add_saturating(a->reserved.cost_nano, at_least_zero(amount.cost_nano));
+    }
+}
+
+void budget_settle(struct account *account, struct amount reserved, struct amount used)
+{
+    for (struct account *a = account; a; a = a->parent) {
+        a->reserved.tokens = subtract_to_zero(a->reserved.tokens, at_least_zero(reserved.tokens));
+        a->reserved.cost_nano =
+            subtract_to_zero(a->reserved.cost_nano, at_least_zero(reserved.cost_nano));
+        a->spent.tokens = add_saturating(a->spent.tokens, at_least_zero(used.tokens));
+        a->spent.cost_nano = add_saturating(a->spent.cost_nano, at_least_zero(used.cost_nano));
+    }
+}
+
+static int64_t tighter(int64_t left, int64_t limit, int64_t spent, int64_t reserved)
+{
+    if (limit == UNLIMITED)
+        return left;
+    int64_t own = free_of(limit, spent, reserved, 0, VIEW_NOW);
+    return left == UNLIMITED ? own : smaller(left, own);
+}
+
+struct amount budget_left(const struct account *account)
+{
+    struct amount left = {UNLIMITED, UNLIMITED};
+    for (const struct account *a = account; a; a = a->parent) {
+        left.tokens = tighter(left.tokens, a->limits.tokens, a->spent.tokens, a->reserved.tokens);
+        left.cost_nano =
+            tighter(left.cost_nano, a->limits.cost_nano, a->spent.cost_nano, a->reserved.cost_nano);
+    }
+    return left;
+}
+
+static int64_t percent_of(int64_t used, int64_t limit)
+{
+    if (limit == UNLIMITED || used < 0)
+        return 0;
+    if (limit <= 0)
+        return 100;
+    /* The product would overflow only where a hundredth of the limit is exact enough. */
+    if (used > INT64_MAX / 100)
+        return limit >= 100 ? used / (limit / 100) : INT64_MAX;
+    return used * 100 / limit;
+}
+
+int budget_percent(const struct account *account)
+{
+    int64_t percents[] = {
+        percent_of(account->tool_calls, account->limits.tool_calls),
+        percent_of(account->spent.tokens, account->limits.tokens),
+        percent_of(account->spent.cost_nano, account->limits.cost_nano),
+    };
+    int64_t most = 0;
+    for (size_t i = 0; i < sizeof percents / sizeof percents[0]; i++)
+        most = percents[i] > most ? percents[i] : most;
+    return most > INT_MAX ? INT_MAX : (int)most;
+}

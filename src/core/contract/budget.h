@@ -1,0 +1,53 @@
+/* Reserve, then settle: an account per agent, chained up to the root. Tokens and dollars are
+ * taken from an agent and from all its ancestors at once; tool calls, turns and context are an
+ * agent's own. Pure arithmetic, saturating, no I/O. */
+#ifndef CADRE_CORE_CONTRACT_BUDGET_H
+#define CADRE_CORE_CONTRACT_BUDGET_H
+
+#include "core/contract/settings.h"
+
+#define OUTPUT_MIN 256 /* a request that may answer with fewer tokens is refused */
+
+struct amount {
+    int64_t tokens, cost_nano;
+};
+
+struct account {
+    struct account *parent; /* NULL at the root; accounts outlive their children */
+    struct limits limits;
+    struct amount reserved, spent;
+    int64_t tool_calls, turns;
+};
+
+/* What a request would need, and what it may get. */
+struct quote {
+    int64_t input_tokens; /* estimate of the whole request */
+    int64_t new_tokens;   /* of these, not counted before: what `tokens` is charged for input */
+    int64_t output_limit; /* wanted: the model's or contract's limit */
+    int64_t price_in_nano, price_out_nano; /* -1 unknown: costs nothing */
+};
+
+enum budget_answer {
+    BUDGET_GRANTED, /* *amount is to be reserved, *output_limit is to be sent */
+    BUDGET_WAIT,    /* fits once others have settled */
+    BUDGET_NEVER,   /* cannot fit even when nothing is reserved any more */
+};
+
+/* Looks only; output_limit = min(wanted, what tokens leave, what money affords), at least
+ * OUTPUT_MIN. `reserve` is kept back from the agent's own limits (for its last turn), 0 for the
+ * last turn itself. */
+enum budget_answer budget_quote(const struct account *account, const struct quote *quote,
+                                struct amount reserve, struct amount *amount,
+                                int64_t *output_limit);
+void budget_reserve(struct account *account, struct amount amount);
+/* Gives the reservation back and books what was really used, all the way up. */
+void budget_settle(struct account *account, struct amount reserved, struct amount used);
+/* Least that is left along the chain (limit - spent - reserved), UNLIMITED where nothing limits. */
+struct amount budget_left(const struct account *account);
+/* Percent used of the tightest limit of this account itself (tool calls, tokens, cost), 0..100+. */
+int budget_percent(const struct account *account);
+/* bytes/3, or bytes/2 when not ASCII, rounded up. */
+int64_t budget_estimate(struct str text);
+int64_t cost_of(int64_t tokens, int64_t price_nano); /* saturating; price -1 is 0 */
+
+#endif

@@ -1,0 +1,161 @@
+/* The contract: everything that binds an agent, immutable once made. CONTRACT.md is the rule
+ * book; the JSON shape there is what contract_print writes and contract_parse reads. A text that
+ * does not parse, lacks a section or has a wrong type is refused: no contract, no agent.
+ *
+ * Pure. All views belong to the arena given. */
+#ifndef CADRE_CORE_CONTRACT_CONTRACT_H
+#define CADRE_CORE_CONTRACT_CONTRACT_H
+
+#include "core/contract/role.h"
+#include "core/contract/settings.h"
+
+#define CONTRACT_VERSION 1
+#define CLAMPS_MAX 32
+#define CONTRACT_BYTES_MAX (1 << 20) /* of the JSON of every contract that was made */
+
+enum door {
+    DOOR_ROOT,
+    DOOR_SPAWN,
+    DOOR_SPAWN_AGENT,
+    DOOR_DELEGATE_TASK,
+    DOOR_FAN_OUT,
+    DOOR_DELEGATE,
+    DOOR_PLAN
+};
+const char *door_text(enum door door);
+
+struct clamp {
+    struct str field; /* "execution.budget.tool_calls" */
+    struct str asked; /* JSON text */
+    struct str got;   /* JSON text */
+    struct str by;    /* config | parent | budget | role | door | mode | model */
+};
+
+struct contract {
+    struct { /* agent */
+        struct str id, name, role, profile_id, agent_id, runner;
+        int64_t depth;
+    } agent;
+    struct {
+        struct str run_id, agent_id, session_id, task_prompt, goal_summary;
+        int64_t step_idx;
+    } parent;
+    struct {
+        struct str title, description;
+        struct list success_criteria;
+    } step;
+    struct {
+        struct str pool, name, provider, model; /* name: the settings' name of the model */
+        struct list allowed_models;
+        double temperature; /* NaN: unset */
+        struct str effort;
+        int64_t max_output_tokens;
+    } model;
+    struct {
+        enum mode mode;
+        struct list allowed_tools; /* always set in a finished contract */
+        struct {
+            struct str tool;
+            enum permission permission;
+        } * tool_modes; /* one per allowed tool */
+        size_t tool_mode_count;
+        struct list skills, mcp_servers, read_paths, write_paths;
+        struct str network;
+        enum { SPAWN_NEVER, SPAWN_MAY } can_spawn_children;
+        int64_t max_delegation_depth;
+        struct list spawn_roles;
+    } permissions;
+    struct {
+        int64_t attempt_timeout_ms, max_retries;
+        enum { CLOSE_HELD, CLOSE_ON_COMPLETION } close;
+        struct str working_directory;
+        struct limits budget;
+    } execution;
+    struct {
+        struct str strategy, base_ref;
+        struct list ownership;
+        int64_t integration_order;
+    } isolation;
+    struct {
+        struct str report_format, report_path_pattern;
+        enum gate gate;
+        struct str schema; /* compact JSON text (js_print) or STR_NONE */
+        struct list checks;
+    } outputs;
+    struct {
+        enum door door;
+        struct str prompt_hash;
+        struct clamp *clamps;
+        size_t clamp_count;
+    } receipt;
+};
+
+/* What a door asks for. STR_NONE, LIST_ABSENT and ASK_NOTHING where the caller said nothing.
+ * Already typed: doors turn "abc" for a number into a tool error before they get here. */
+#define ASK_NOTHING INT64_MIN
+struct delegation {
+    enum door door;
+    struct str task;    /* required, not blank */
+    struct str name;    /* display name; default: role or "agent" and the ordinal */
+    struct str scope;   /* a focus, not a wall */
+    struct str context; /* text that the parent passes on */
+    struct list context_files;
+    struct str role, mode;
+    struct list allowed_tools;
+    struct limits asked; /* ASK_NOTHING per field */
+    int64_t max_retries, attempt_timeout_ms;
+    struct list write_paths, ownership;
+    struct str working_directory;
+    struct str model; /* a model that the caller names */
+    int64_t step_idx;
+};
+
+/* A request that says nothing yet: fill in what was said. */
+void delegation_init(struct delegation *request, enum door door);
+
+/* What was found out for this call, besides config: gathered by an effect, logged, never read
+ * again from the machine. */
+struct facts {
+    struct str run_id, session_id, parent_agent_id;
+    struct str agent_id;    /* derived from parent and seq */
+    struct str parent_task; /* for audit: the task that the parent works on */
+    struct str workspace_path;
+    int64_t remaining_tokens, remaining_cost_nano, remaining_wall_ms; /* of the parent; UNLIMITED */
+    int64_t ordinal;  /* of this child in the run, from 1 */
+    enum asker asker; /* of the agent being made */
+};
+
+/* The root's contract from settings alone (layers without a parent). */
+int contract_root(struct arena *arena, const struct settings *settings,
+                  const struct delegation *request, const struct facts *facts, struct contract *out,
+                  struct err *err);
+
+/* Layers, then clamps: see CONTRACT.md "Derivation". Deterministic: the same four inputs give
+ * the same bytes. Errors: USAGE with the verbatim texts ("maxToolCalls must be positive",
+ * "timeoutMs must be at least 5000", "Maximum sub-agent depth (2) exceeded"), DENIED where the
+ * parent may not do this, BUDGET where nothing is left. */
+int contract_derive(struct arena *arena, const struct contract *parent,
+                    const struct delegation *request, const struct facts *facts,
+                    const struct settings *settings, struct contract *out, struct err *err);
+
+void contract_print(const struct contract *contract, struct buf *out);
+int contract_parse(struct arena *arena, struct str json, struct contract *out, struct err *err);
+/* Says 1 when child ⊆ parent in every dimension; else 0 and the dimension's name. The invariant,
+ * as code. */
+int contract_within(const struct contract *child, const struct contract *parent,
+                    struct str *dimension);
+
+/* The contract's own decision about a tool's normal name: PERMIT_DENY for everything that it
+ * does not name. */
+enum permission contract_tool_mode(const struct contract *contract, struct str tool);
+
+/* May this agent call this tool? ALLOW, ASK (only for a root on a terminal), DENY with the
+ * reason in err. */
+enum permission contract_permits(const struct contract *contract, struct str tool, struct err *err);
+
+/* System prompt blocks for a child of this contract (seed 002: cwd, scope, "N tool calls",
+ * concise, summary; role prompt). */
+void contract_prompt(const struct contract *contract, const struct delegation *request,
+                     struct str workspace_path, struct buf *out);
+
+#endif

@@ -1,0 +1,178 @@
+/* Walks a table of fields to print an object or to read one strictly. Does not know any concrete
+ * object: the tables stand beside their structs. Pure; any thread. */
+#include "core/contract/fields.h"
+
+#include <stdio.h>
+
+#include "core/contract/list.h"
+#include "core/contract/money.h"
+#include "core/contract/settings.h"
+
+void field_path(char out[FIELD_PATH_BYTES], const char *where, const char *key)
+{
+    snprintf(out, FIELD_PATH_BYTES, "%s%s%s", where, where[0] ? "." : "", key);
+}
+
+const char *field_where(const char *where)
+{
+    return where[0] ? where : "the document";
+}
+
+void fields_print(const struct field *fields, struct jw *w, const void *base)
+{
+    jw_object(w);
+    for (const struct field *field = fields; field->key; field++) {
+        const char *at = (const char *)base + field->offset;
+        jw_key(w, field->key);
+        if (field->kind)
+            field->kind->print(w, at);
+        else
+            fields_print(field->fields, w, at);
+    }
+    jw_end_object(w);
+}
+
+static int keys_known(const struct field *fields, const struct js *object, const char *where,
+                      struct err *err)
+{
+    struct str key;
+    const struct js *value;
+    for (void *i = js_next(object, NULL, &key, &value); i; i = js_next(object, i, &key, &value)) {
+        const struct field *field = fields;
+        while (field->key && !str_is(key, field->key))
+            field++;
+        if (!field->key)
+            return err_set(err, ERR_CORRUPT, "%s: unknown key \"%.*s\"", field_where(where),
+                           (int)(key.n < 64 ? key.n : 64), key.p);
+    }
+    return 0;
+}
+
+int fields_parse(const struct field *fields, enum fields_need need, struct arena *arena,
+                 const struct js *object, const char *where, void *base, struct err *err)
+{
+    if (js_kind(object) != JS_OBJECT)
+        return err_set(err, ERR_CORRUPT, "%s: expected an object", field_where(where));
+    if (keys_known(fields, object, where, err) != 0)
+        return -1;
+    for (const struct field *field = fields; field->key; field++) {
+        char path[FIELD_PATH_BYTES];
+        field_path(path, where, field->key);
+        const struct js *value = js_get(object, field->key);
+        char *at = (char *)base + field->offset;
+        if (!value && need == FIELDS_SOME)
+            continue;
+        if (!value)
+            return err_set(err, ERR_CORRUPT, "%s: missing", path);
+        int rc = field->kind ? field->kind->parse(arena, value, path, at, err)
+                             : fields_parse(field->fields, need, arena, value, path, at, err);
+        if (rc != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void text_print(struct jw *w, const void *at)
+{
+    const struct str *text = at;
+    if (text->p)
+        jw_str(w, *text);
+    else
+        jw_null(w);
+}
+
+static int text_parse(struct arena *arena, const struct js *value, const char *where, void *at,
+                      struct err *err)
+{
+    if (js_kind(value) != JS_STRING)
+        return err_set(err, ERR_CORRUPT, "%s: expected a string", where);
+    *(struct str *)at = arena_copy(arena, js_str(value));
+    return 0;
+}
+
+static int text_or_null_parse(struct arena *arena, const struct js *value, const char *where,
+                              void *at, struct err *err)
+{
+    if (js_kind(value) != JS_NULL)
+        return text_parse(arena, value, where, at, err);
+    *(struct str *)at = STR_NONE;
+    return 0;
+}
+
+static void limit_print(struct jw *w, const void *at)
+{
+    int64_t number = *(const int64_t *)at;
+    if (number == UNLIMITED)
+        jw_null(w);
+    else
+        jw_int(w, number);
+}
+
+static int count_parse(struct arena *arena, const struct js *value, const char *where, void *at,
+                       struct err *err)
+{
+    int64_t number = js_int(value, -1);
+    if (number < 0)
+        return err_set(err, ERR_CORRUPT, "%s: expected a whole number, 0 or more", where);
+    *(int64_t *)at = number;
+    return 0;
+}
+
+static int limit_parse(struct arena *arena, const struct js *value, const char *where, void *at,
+                       struct err *err)
+{
+    if (js_kind(value) != JS_NULL)
+        return count_parse(arena, value, where, at, err);
+    *(int64_t *)at = UNLIMITED;
+    return 0;
+}
+
+static void usd_print(struct jw *w, const void *at)
+{
+    money_print(w, *(const int64_t *)at);
+}
+
+static int usd_parse(struct arena *arena, const struct js *value, const char *where, void *at,
+                     struct err *err)
+{
+    return money_parse(value, where, at, err);
+}
+
+static void per_token_print(struct jw *w, const void *at)
+{
+    price_print(w, *(const int64_t *)at);
+}
+
+static int per_token_parse(struct arena *arena, const struct js *value, const char *where, void *at,
+                           struct err *err)
+{
+    return price_parse(value, where, at, err);
+}
+
+static void names_print(struct jw *w, const void *at)
+{
+    list_print(w, NULL, at);
+}
+
+static int names_or_null_parse(struct arena *arena, const struct js *value, const char *where,
+                               void *at, struct err *err)
+{
+    return list_parse(arena, value, where, at, err);
+}
+
+static int names_parse(struct arena *arena, const struct js *value, const char *where, void *at,
+                       struct err *err)
+{
+    if (js_kind(value) != JS_ARRAY)
+        return err_set(err, ERR_CORRUPT, "%s: expected a list of strings", where);
+    return list_parse(arena, value, where, at, err);
+}
+
+const struct field_kind field_text = {text_print, text_parse};
+const struct field_kind field_text_or_null = {text_print, text_or_null_parse};
+const struct field_kind field_count = {limit_print, count_parse};
+const struct field_kind field_limit = {limit_print, limit_parse};
+const struct field_kind field_money = {usd_print, usd_parse};
+const struct field_kind field_price = {per_token_print, per_token_parse};
+const struct field_kind field_list = {names_print, names_parse};
+const struct field_kind field_list_or_null = {names_print, names_or_null_parse};

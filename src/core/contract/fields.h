@@ -1,0 +1,53 @@
+/* JSON objects as tables: one row per key gives both the printer and the strict reader, so that
+ * the two cannot drift apart and a reader sees the whole shape at once. Internal to
+ * core/contract. */
+#ifndef CADRE_CORE_CONTRACT_FIELDS_H
+#define CADRE_CORE_CONTRACT_FIELDS_H
+
+#include "base/arena.h"
+#include "base/json.h"
+
+/* How one value is written and read. `at` is the object's struct plus the row's offset. */
+struct field_kind {
+    void (*print)(struct jw *w, const void *at);
+    int (*parse)(struct arena *arena, const struct js *value, const char *where, void *at,
+                 struct err *err);
+};
+
+/* A row: a value of some kind, or (kind NULL) a nested object with rows of its own. A table ends
+ * with key NULL. */
+struct field {
+    const char *key;
+    const struct field_kind *kind;
+    size_t offset;
+    const struct field *fields;
+};
+
+extern const struct field_kind field_text;         /* struct str; must be a string */
+extern const struct field_kind field_text_or_null; /* struct str; null is STR_NONE */
+extern const struct field_kind field_count;        /* int64_t; 0 or more */
+extern const struct field_kind field_limit;        /* int64_t; 0 or more, null is UNLIMITED */
+extern const struct field_kind
+    field_money; /* int64_t nano-dollars; dollars in JSON, null is UNLIMITED */
+extern const struct field_kind
+    field_price; /* int64_t nano-dollars a token; dollars a million tokens in JSON */
+extern const struct field_kind field_list;         /* struct list; must be a list */
+extern const struct field_kind field_list_or_null; /* struct list */
+
+extern const struct field limits_fields[]; /* of struct limits; in settings.c */
+
+/* Whether every key must be there, or absent ones leave the struct as it is. Unknown keys are
+ * always refused. */
+enum fields_need { FIELDS_ALL, FIELDS_SOME };
+
+void fields_print(const struct field *fields, struct jw *w, const void *base);
+/* Errors are CORRUPT and name the path ("execution.budget.wall_ms: …"); where is "" at the top. */
+int fields_parse(const struct field *fields, enum fields_need need, struct arena *arena,
+                 const struct js *object, const char *where, void *base, struct err *err) NODISCARD;
+
+enum { FIELD_PATH_BYTES = 256 };
+/* "a.b" from "a" and "b"; cut when it is too long for an error message anyway. */
+void field_path(char out[FIELD_PATH_BYTES], const char *where, const char *key);
+const char *field_where(const char *where); /* for messages: "" reads as "the document" */
+
+#endif

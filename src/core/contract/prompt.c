@@ -1,0 +1,72 @@
+/* The system prompt of a child: light on purpose (seed 002). It holds the role, the task, where
+ * the child works, its focus and its budget. What the parent passes on (context, context_files)
+ * belongs to the first user message, so it is not here; nor are project instruction files or the
+ * parent's conversation. Byte-stable: the same contract and request give the same text. Pure;
+ * any thread. */
+#include "base/utf8.h"
+#include "core/contract/contract.h"
+
+static void block(struct buf *out, const char *title, struct str text)
+{
+    if (text.n == 0)
+        return;
+    buf_printf(out, "\n# %s\n\n", title);
+    utf8_mend(out, text);
+    buf_char(out, '\n');
+}
+
+static void block_list(struct buf *out, const char *title, const struct list *list)
+{
+    if (list->n == 0)
+        return;
+    buf_printf(out, "\n# %s\n\n", title);
+    for (size_t i = 0; i < list->n; i++) {
+        buf_text(out, "- ");
+        utf8_mend(out, list->items[i]);
+        buf_char(out, '\n');
+    }
+}
+
+static void workplace(const struct contract *contract, struct str workspace_path, struct buf *out)
+{
+    buf_text(out, "\n# Where you work\n\nWorkspace: ");
+    utf8_mend(out, workspace_path);
+    buf_text(out, "\nWorking directory: ");
+    utf8_mend(out, contract->execution.working_directory);
+    buf_text(out, "\nYou may write to: ");
+    const struct list *paths = &contract->permissions.write_paths;
+    for (size_t i = 0; i < paths->n; i++) {
+        buf_text(out, i > 0 ? ", " : "");
+        utf8_mend(out, paths->items[i]);
+    }
+    buf_text(out, paths->n > 0 ? "\n" : "nothing\n");
+}
+
+static void budget(const struct contract *contract, struct buf *out)
+{
+    const struct limits *limits = &contract->execution.budget;
+    buf_text(out, "\n# Budget\n\n");
+    if (limits->tool_calls != UNLIMITED)
+        buf_printf(out, "You have %lld tool calls. ", (long long)limits->tool_calls);
+    if (limits->wall_ms != UNLIMITED)
+        buf_printf(out, "You have %lld seconds. ", (long long)(limits->wall_ms / 1000));
+    buf_text(out, "When it runs out you get one last turn without tools.\n");
+}
+
+void contract_prompt(const struct contract *contract, const struct delegation *request,
+                     struct str workspace_path, struct buf *out)
+{
+    const struct role *role = role_find(contract->agent.role);
+    buf_text(out, role ? role->prompt : "You are a sub-agent with one focused task.\n");
+    buf_text(out,
+             "You work alone: nobody answers questions while you run, and only your last message "
+             "reaches the agent that started you.\n");
+    block(out, "Task", contract->step.description);
+    block_list(out, "Success criteria", &contract->step.success_criteria);
+    block(out, "Focus", request->scope);
+    workplace(contract, workspace_path, out);
+    budget(contract, out);
+    buf_text(out,
+             "\n# Answer\n\nBe concise. End with a summary of what you found or changed: it is all "
+             "that is read.\n");
+}

@@ -1,0 +1,280 @@
+/* The settings' defaults and their JSON: what run.started logs and resume reads. Absent keys
+ * keep their default, so that old logs still read when a key is added; unknown keys are refused.
+ * Reads no files: config/ does. Pure; any thread. */
+#include "core/contract/settings.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "core/contract/fields.h"
+#include "core/contract/money.h"
+
+void settings_init(struct settings *settings)
+{
+    *settings = (struct settings){
+        .allowed_models = LIST_NONE,
+        .default_model = STR_NONE,
+        .sub_agent_enabled = SWITCH_ON,
+        .inherit_mode = SWITCH_ON,
+        .max_depth = 2,
+        .max_concurrent = 3,
+        .delegate_concurrency = 1,
+        .child = {15, UNLIMITED, UNLIMITED, UNLIMITED, UNLIMITED, 60000},
+        .attempt_timeout_ms = 90000,
+        .max_retries = 1,
+        .gate = GATE_PARENT,
+        .mode = MODE_SAFE,
+        .warn_at = 20,
+        .pause_at = 30,
+        .hard_stop_at = 100,
+        .root = {UNLIMITED, UNLIMITED, UNLIMITED, UNLIMITED, NANO_PER_DOLLAR, 15 * 60 * 1000},
+        .model_attempts = 4,
+        .available_tools = LIST_NONE,
+    };
+}
+
+const struct model_settings *settings_model(const struct settings *settings, struct str name)
+{
+    for (size_t i = 0; i < settings->model_count; i++)
+        if (str_eq(settings->models[i].name, name))
+            return &settings->models[i];
+    return NULL;
+}
+
+/* Kinds that only settings have. Their rows have offset 0: the value is the whole struct. */
+
+#define MODEL(member) offsetof(struct model_settings, member)
+static const struct field model_fields[] = {
+    {"name", &field_text, MODEL(name), NULL},
+    {"provider", &field_text_or_null, MODEL(provider), NULL},
+    {"model", &field_text, MODEL(model), NULL},
+    {"api", &field_text_or_null, MODEL(api), NULL},
+    {"base_url", &field_text_or_null, MODEL(base_url), NULL},
+    {"api_key_env", &field_text_or_null, MODEL(api_key_env), NULL},
+    {"max_tokens", &field_count, MODEL(max_tokens), NULL},
+    {"max_context_tokens", &field_count, MODEL(max_context_tokens), NULL},
+    {"price_in", &field_price, MODEL(price_in_nano), NULL},
+    {"price_out", &field_price, MODEL(price_out_nano), NULL},
+    {0},
+};
+#undef MODEL
+
+static void models_print(struct jw *w, const void *at)
+{
+    const struct settings *settings = at;
+    jw_array(w);
+    for (size_t i = 0; i < settings->model_count; i++)
+        fields_print(model_fields, w, &settings->models[i]);
+    jw_end_array(w);
+}
+
+static int models_parse(struct arena *arena, const struct js *value, const char *where, void *at,
+                        struct err *err)
+{
+    struct settings *settings = at;
+    size_t n = js_count(value);
+    if (js_kind(value) != JS_ARRAY || n > LIST_ITEMS_MAX)
+        return err_set(err, ERR_CORRUPT, "%s: expected a list of at most %d models", where,
+                       LIST_ITEMS_MAX);
+    struct model_settings *models = arena_alloc(arena, n * sizeof *models);
+    for (size_t i = 0; i < n; i++) {
+        char path[FIELD_PATH_BYTES], key[32];
+        snprintf(key, sizeof key, "%zu", i);
+        field_path(path, where, key);
+        if (fields_parse(model_fields, FIELDS_ALL, arena, js_at(value, i), path, &models[i], err))
+            return -1;
+    }
+    settings->models = models;
+    settings->model_count = n;
+    return 0;
+}
+
+static void overrides_print(struct jw *w, const void *at)
+{
+    const struct settings *settings = at;
+    jw_object(w);
+    for (size_t i = 0; i < settings->override_count; i++) {
+        jw_key_str(w, settings->overrides[i].tool);
+        jw_text(w, permission_text(settings->overrides[i].permission));
+    }
+    jw_end_object(w);
+}
+
+static int overrides_parse(struct arena *arena, const struct js *value, const char *where, void *at,
+                           struct err *err)
+{
+    struct settings *settings = at;
+    size_t n = js_count(value), done = 0;
+    if (js_kind(value) != JS_OBJECT || n > LIST_ITEMS_MAX)
+        return err_set(err, ERR_CORRUPT, "%s: expected an object of tools and permissions", where);
+    settings->overrides = arena_alloc(arena, n * sizeof *settings->overrides);
+    struct str key;
+    const struct js *member;
+    for (void *i = js_next(value, NULL, &key, &member); i; i = js_next(value, i, &key, &member)) {
+        settings->overrides[done].tool = arena_copy(arena, key);
+        if (permission_parse(js_str(member), &settings->overrides[done].permission, err) != 0) {
+            err->class = ERR_CORRUPT;
+            return err_prefix(err, "%s.%.*s", where, (int)(key.n < 64 ? key.n : 64), key.p);
+        }
+        done++;
+    }
+    settings->override_count = done;
+    return 0;
+}
+
+static int switch_parse(const struct js *value, const char *where, bool *on, struct err *err)
+{
+    if (js_kind(value) != JS_BOOL)
+        return err_set(err, ERR_CORRUPT, "%s: expected true or false", where);
+    *on = js_bool(value, false);
+    return 0;
+}
+
+static void enabled_print(struct jw *w, const void *at)
+{
+    jw_bool(w, ((const struct settings *)at)->sub_agent_enabled == SWITCH_ON);
+}
+
+static int enabled_parse(struct arena *arena, const struct js *value, const char *where, void *at,
+                         struct err *err)
+{
+    bool on = false;
+    if (switch_parse(value, where, &on, err) != 0)
+        return -1;
+    ((struct settings *)at)->sub_agent_enabled = on ? SWITCH_ON : SWITCH_OFF;
+    return 0;
+}
+
+static void inherit_print(struct jw *w, const void *at)
+{
+    jw_bool(w, ((const struct settings *)at)->inherit_mode == SWITCH_ON);
+}
+
+static int inherit_parse(struct arena *arena, const struct js *value, const char *where, void *at,
+                         struct err *err)
+{
+    bool on = false;
+    if (switch_parse(value, where, &on, err) != 0)
+        return -1;
+    ((struct settings *)at)->inherit_mode = on ? SWITCH_ON : SWITCH_OFF;
+    return 0;
+}
+
+static void gate_field_print(struct jw *w, const void *at)
+{
+    jw_text(w, gate_text(((const struct settings *)at)->gate));
+}
+
+static int gate_field_parse(struct arena *arena, const struct js *value, const char *where,
+                            void *at, struct err *err)
+{
+    return gate_parse(value, where, &((struct settings *)at)->gate, err);
+}
+
+static void mode_field_print(struct jw *w, const void *at)
+{
+    jw_text(w, mode_text(((const struct settings *)at)->mode));
+}
+
+static int mode_field_parse(struct arena *arena, const struct js *value, const char *where,
+                            void *at, struct err *err)
+{
+    if (mode_parse(js_str(value), &((struct settings *)at)->mode, err) == 0)
+        return 0;
+    err->class = ERR_CORRUPT;
+    return err_prefix(err, "%s", where);
+}
+
+const char *gate_text(enum gate gate)
+{
+    return gate == GATE_RUN ? "run" : "parent";
+}
+
+int gate_parse(const struct js *value, const char *where, enum gate *gate, struct err *err)
+{
+    struct str text = js_str(value);
+    if (!str_is(text, "run") && !str_is(text, "parent"))
+        return err_set(err, ERR_CORRUPT, "%s: expected \"run\" or \"parent\"", where);
+    *gate = str_is(text, "run") ? GATE_RUN : GATE_PARENT;
+    return 0;
+}
+
+static const struct field_kind models_kind = {models_print, models_parse};
+static const struct field_kind overrides_kind = {overrides_print, overrides_parse};
+static const struct field_kind enabled_kind = {enabled_print, enabled_parse};
+static const struct field_kind inherit_kind = {inherit_print, inherit_parse};
+static const struct field_kind gate_kind = {gate_field_print, gate_field_parse};
+static const struct field_kind mode_kind = {mode_field_print, mode_field_parse};
+
+const struct field limits_fields[] = {
+    {"tool_calls", &field_limit, offsetof(struct limits, tool_calls), NULL},
+    {"turns", &field_limit, offsetof(struct limits, turns), NULL},
+    {"context_tokens", &field_limit, offsetof(struct limits, context_tokens), NULL},
+    {"tokens", &field_limit, offsetof(struct limits, tokens), NULL},
+    {"cost_usd", &field_money, offsetof(struct limits, cost_nano), NULL},
+    {"wall_ms", &field_limit, offsetof(struct limits, wall_ms), NULL},
+    {0},
+};
+
+#define SETTING(member) offsetof(struct settings, member)
+static const struct field sub_agent_fields[] = {
+    {"enabled", &enabled_kind, 0, NULL},
+    {"inherit_mode", &inherit_kind, 0, NULL},
+    {"max_depth", &field_count, SETTING(max_depth), NULL},
+    {"max_concurrent", &field_count, SETTING(max_concurrent), NULL},
+    {"delegate_concurrency", &field_count, SETTING(delegate_concurrency), NULL},
+    {"default_budget", NULL, SETTING(child), limits_fields},
+    {"attempt_timeout_ms", &field_count, SETTING(attempt_timeout_ms), NULL},
+    {"max_retries", &field_count, SETTING(max_retries), NULL},
+    {"gate", &gate_kind, 0, NULL},
+    {0},
+};
+
+static const struct field breaker_fields[] = {
+    {"warn_at", &field_count, SETTING(warn_at), NULL},
+    {"pause_at", &field_count, SETTING(pause_at), NULL},
+    {"hard_stop_at", &field_count, SETTING(hard_stop_at), NULL},
+    {0},
+};
+
+static const struct field settings_fields[] = {
+    {"models", &models_kind, 0, NULL},
+    {"allowed_models", &field_list_or_null, SETTING(allowed_models), NULL},
+    {"default_model", &field_text_or_null, SETTING(default_model), NULL},
+    {"sub_agent", NULL, 0, sub_agent_fields},
+    {"mode", &mode_kind, 0, NULL},
+    {"permissions", &overrides_kind, 0, NULL},
+    {"circuit_breaker", NULL, 0, breaker_fields},
+    {"root_budget", NULL, SETTING(root), limits_fields},
+    {"model_attempts", &field_count, SETTING(model_attempts), NULL},
+    {"available_tools", &field_list_or_null, SETTING(available_tools), NULL},
+    {0},
+};
+#undef SETTING
+
+void settings_print(const struct settings *settings, struct jw *w)
+{
+    fields_print(settings_fields, w, settings);
+}
+
+int settings_parse(struct arena *arena, const struct js *value, struct settings *settings,
+                   struct err *err)
+{
+    settings_init(settings);
+    if (fields_parse(settings_fields, FIELDS_SOME, arena, value, "", settings, err) != 0)
+        return err_prefix(err, "settings");
+    return 0;
+}
+
+void limits_print(const struct limits *limits, struct jw *w, const char *key)
+{
+    if (key)
+        jw_key(w, key);
+    fields_print(limits_fields, w, limits);
+}
+
+int limits_parse(const struct js *value, const char *where, struct limits *limits, struct err *err)
+{
+    /* No field of limits needs memory. */
+    return fields_parse(limits_fields, FIELDS_ALL, NULL, value, where, limits, err);
+}

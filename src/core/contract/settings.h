@@ -1,0 +1,72 @@
+/* Config as the core sees it: resolved values, no files. Logged with run.started as JSON, so
+ * that resume and replay derive the same contracts without reading a disk. All views belong to
+ * the arena it was parsed into. */
+#ifndef CADRE_CORE_CONTRACT_SETTINGS_H
+#define CADRE_CORE_CONTRACT_SETTINGS_H
+
+#include "core/contract/permission.h"
+
+#define UNLIMITED (-1)
+
+/* Limits of one agent; UNLIMITED where there is none (null in JSON). Money is in nano-dollars
+ * inside, dollars at the edge. */
+struct limits {
+    int64_t tool_calls, turns, context_tokens, tokens, cost_nano, wall_ms;
+};
+
+struct model_settings {
+    struct str name;     /* what contracts and pools call it */
+    struct str provider; /* a key of providers */
+    struct str model;    /* what the provider calls it */
+    struct str api;      /* "openai" … */
+    struct str base_url;
+    struct str api_key_env;                /* name of the variable, never its value */
+    int64_t max_tokens;                    /* output limit of one request */
+    int64_t max_context_tokens;            /* window */
+    int64_t price_in_nano, price_out_nano; /* per token; UNLIMITED (-1): unknown */
+};
+
+struct settings {
+    /* llm */
+    struct model_settings *models;
+    size_t model_count;
+    struct list allowed_models; /* names; absent: all configured */
+    struct str default_model;   /* a name in models */
+    /* sub_agent */
+    enum { SWITCH_OFF, SWITCH_ON } sub_agent_enabled, inherit_mode;
+    int64_t max_depth;            /* 2 */
+    int64_t max_concurrent;       /* 3 */
+    int64_t delegate_concurrency; /* 1 */
+    struct limits
+        child; /* default_budget: tool_calls 15, context_tokens -1 = a quarter of the window, wall 60000 */
+    int64_t attempt_timeout_ms; /* 90000 */
+    int64_t max_retries;        /* 1 */
+    enum gate { GATE_PARENT, GATE_RUN } gate;
+    /* mode, permissions, safety */
+    enum mode mode;
+    struct {
+        struct str tool;
+        enum permission permission;
+    } * overrides; /* permissions: */
+    size_t override_count;
+    int64_t warn_at, pause_at, hard_stop_at; /* 20, 30, 100 */
+    struct limits root;          /* cost $1.00 where prices are known, wall 15 minutes */
+    int64_t model_attempts;      /* tries of one request, 4 */
+    struct list available_tools; /* what this build and machine offer */
+};
+
+void settings_init(struct settings *settings); /* the built-in defaults above, no models */
+const struct model_settings *settings_model(const struct settings *settings, struct str name);
+void settings_print(const struct settings *settings, struct jw *w);
+/* Refuses unknown keys and wrong types (CORRUPT: it comes from the log or from config, which
+ * checked already). */
+int settings_parse(struct arena *arena, const struct js *value, struct settings *settings,
+                   struct err *err);
+/* "parent", "run", and back. */
+const char *gate_text(enum gate gate);
+int gate_parse(const struct js *value, const char *where, enum gate *gate, struct err *err);
+/* One object with all six keys; key may be NULL where the value stands alone. */
+void limits_print(const struct limits *limits, struct jw *w, const char *key);
+int limits_parse(const struct js *value, const char *where, struct limits *limits, struct err *err);
+
+#endif

@@ -1,0 +1,85 @@
+/* Every tool that a contract can name, one row each. What is not in the table (a tool of an MCP
+ * server) has the group OTHER and counts as outward. Nothing here runs a tool. Pure; any thread. */
+#include "core/contract/tools.h"
+
+/* Web calls are outward although they only read: after a crash their outcome is unknown and
+ * nobody may repeat them silently. */
+const struct tool_info tool_infos[] = {
+    {"read", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, {"read_file"}},
+    {"ls", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, {"list_files", "list_dir"}},
+    {"grep", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, {"search_files"}},
+    {"search", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, {"find_files"}},
+    {"code_search", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, {NULL}},
+    {"overview", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, {NULL}},
+    {"docs_coverage", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, {NULL}},
+    {"plan_files", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, {NULL}},
+    {"git", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, {NULL}},
+    {"git_diff", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, {NULL}},
+    {"skill", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, {NULL}},
+    {"web_fetch", GROUP_READ, EFFECT_OUTWARD, TOOL_ADAPTER, {NULL}},
+    {"web_search", GROUP_READ, EFFECT_OUTWARD, TOOL_ADAPTER, {NULL}},
+
+    {"write", GROUP_WRITE, EFFECT_OUTWARD, TOOL_PREPARED, {"write_file"}},
+    {"edit", GROUP_WRITE, EFFECT_OUTWARD, TOOL_PREPARED, {"edit_file"}},
+    {"multi_edit", GROUP_WRITE, EFFECT_OUTWARD, TOOL_PREPARED, {NULL}},
+    {"delete", GROUP_WRITE, EFFECT_OUTWARD, TOOL_PREPARED, {NULL}},
+
+    {"shell", GROUP_SHELL, EFFECT_OUTWARD, TOOL_ADAPTER, {"run_command"}},
+    {"test", GROUP_SHELL, EFFECT_OUTWARD, TOOL_ADAPTER, {NULL}},
+    {"git_commit", GROUP_COMMIT, EFFECT_OUTWARD, TOOL_ADAPTER, {NULL}},
+
+    {"spawn", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, {NULL}},
+    {"spawn_await", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, {NULL}},
+    {"spawn_agent", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, {NULL}},
+    {"delegate_task", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, {NULL}},
+    {"fan_out", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, {NULL}},
+    {"delegate", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, {NULL}},
+    {"agent_status", GROUP_DELEGATE, EFFECT_PURE, TOOL_CORE, {NULL}},
+    {"agent_send", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, {NULL}},
+    {"agent_cancel", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, {NULL}},
+    {"agent_result", GROUP_DELEGATE, EFFECT_PURE, TOOL_CORE, {NULL}},
+    {"agent_merge", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, {NULL}},
+
+    {"ask_user", GROUP_ASK, EFFECT_OUTWARD, TOOL_ADAPTER, {NULL}},
+};
+const size_t tool_info_count = sizeof tool_infos / sizeof tool_infos[0];
+
+enum { ALIASES = sizeof tool_infos[0].aliases / sizeof tool_infos[0].aliases[0] };
+
+static bool info_is_named(const struct tool_info *info, struct str name)
+{
+    if (str_is(name, info->name))
+        return true;
+    for (size_t i = 0; i < ALIASES && info->aliases[i]; i++)
+        if (str_is(name, info->aliases[i]))
+            return true;
+    return false;
+}
+
+const struct tool_info *tool_info_find(struct str name)
+{
+    for (size_t i = 0; i < tool_info_count; i++)
+        if (info_is_named(&tool_infos[i], name))
+            return &tool_infos[i];
+    return NULL;
+}
+
+struct str tool_normal_name(struct str name)
+{
+    const struct tool_info *info = tool_info_find(name);
+    return info ? str_from(info->name) : name;
+}
+
+struct list tool_normal_list(struct arena *arena, const struct list *names)
+{
+    if (names->state == LIST_ABSENT)
+        return LIST_NONE;
+    struct list normal = {LIST_SET, NULL, names->n};
+    if (names->n > 0)
+        normal.items = arena_alloc(arena, names->n * sizeof *normal.items);
+    for (size_t i = 0; i < names->n; i++)
+        normal.items[i] = tool_normal_name(names->items[i]);
+    /* An alias and its tool in one list are one tool: intersecting with no constraint drops
+     * repeats. */
+    return list_intersect(arena, &normal, &LIST_NONE);
+}

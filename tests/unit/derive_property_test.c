@@ -1,0 +1,399 @@
+/* The invariant as a property: whatever is asked for, a child lies within its parent, and a
+ * grandchild within the child. Random settings, requests and facts; each accepted contract is
+ * checked by contract_within and by a second check that is written here from CONTRACT.md and
+ * shares no code with it; deriving again gives the same bytes, and so does reading what was
+ * printed. DERIVE_PAIRS says how many parent/child pairs (20000), DERIVE_SEED where to start. */
+#include "core/contract/contract.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "check.h"
+
+enum { PAIRS = 20000 };
+
+struct world {
+    uint64_t seed;
+    struct arena arena;
+    struct settings settings;
+    struct model_settings models[4];
+    size_t refused, narrowed;
+};
+
+static uint64_t next_random(struct world *w)
+{
+    uint64_t z = (w->seed += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static int64_t pick(struct world *w, int64_t below)
+{
+    return (int64_t)(next_random(w) % (uint64_t)below);
+}
+
+#define PICK_TEXT(w, ...)                                                                          \
+    str_from(((const char *const[]){__VA_ARGS__})[pick(                                            \
+        w, (int64_t)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *)))])
+
+static struct str random_tool(struct world *w)
+{
+    if (pick(w, 20) == 0)
+        return PICK_TEXT(w, "docs__query", "read_file", "run_command", "list_dir");
+    return str_from(tool_infos[pick(w, (int64_t)tool_info_count)].name);
+}
+
+static struct str random_path(struct world *w)
+{
+    return PICK_TEXT(w, ".", "src", "src/auth", "src/auth/login", "src-evil", "tests", "src/tests",
+                     "docs", "./src//auth/", "src/../docs", "a/b/c");
+}
+
+static struct list random_list(struct world *w, struct str (*item)(struct world *), int64_t most)
+{
+    struct list list = {LIST_SET, NULL, 0};
+    for (int64_t n = pick(w, most + 1); n > 0; n--)
+        list_add(&w->arena, &list, item(w));
+    return list;
+}
+
+static int64_t random_limit(struct world *w, int64_t most)
+{
+    return pick(w, 3) == 0 ? UNLIMITED : 1 + pick(w, most);
+}
+
+static void random_settings(struct world *w)
+{
+    static const char *const names[] = {"one", "two", "three", "four"};
+    struct settings *s = &w->settings;
+    settings_init(s);
+    for (int i = 0; i < 4; i++)
+        w->models[i] = (struct model_settings){
+            .name = str_from(names[i]),
+            .provider = STR("local"),
+            .model = str_from(names[i]),
+            .max_tokens = 256 + pick(w, 8192),
+            .max_context_tokens = 1000 + pick(w, 100000),
+            .price_in_nano = pick(w, 2) ? 3000 : UNLIMITED,
+            .price_out_nano = 15000,
+        };
+    s->models = w->models;
+    s->model_count = 4;
+    s->default_model = STR("one");
+    if (pick(w, 2)) {
+        list_add(&w->arena, &s->allowed_models, STR("one"));
+        list_add(&w->arena, &s->allowed_models, str_from(names[pick(w, 4)]));
+    }
+    s->mode = pick(w, 3) ? (enum mode)pick(w, 3) : (enum mode)pick(w, MODE_COUNT);
+    s->max_depth = 1 + pick(w, 4);
+    s->inherit_mode = pick(w, 3) ? SWITCH_ON : SWITCH_OFF;
+    s->hard_stop_at = 1 + pick(w, 120);
+    s->root.tokens = random_limit(w, 100000);
+    s->root.cost_nano = random_limit(w, 2000000000);
+    s->root.wall_ms = random_limit(w, 900000);
+    s->child.tokens = random_limit(w, 50000);
+    if (pick(w, 2)) {
+        s->available_tools = random_list(w, random_tool, 40);
+        list_add(&w->arena, &s->available_tools, STR("spawn_agent"));
+    }
+    s->override_count = (size_t)pick(w, 4);
+    s->overrides = arena_alloc(&w->arena, 4 * sizeof *s->overrides);
+    for (size_t i = 0; i < s->override_count; i++) {
+        s->overrides[i].tool = random_tool(w);
+        s->overrides[i].permission = (enum permission)pick(w, 4);
+    }
+}
+
+static int64_t random_wish(struct world *w, int64_t least, int64_t most)
+{
+    int64_t kind = pick(w, 12);
+    if (kind < 7)
+        return ASK_NOTHING;
+    if (kind == 7 && pick(w, 8) == 0)
+        return pick(w, 3) - 2;
+    return kind == 8 ? INT64_MAX / 2 : least + pick(w, most);
+}
+
+static struct delegation random_request(struct world *w)
+{
+    struct delegation r;
+    delegation_init(&r, DOOR_SPAWN_AGENT);
+    if (pick(w, 4) == 0)
+        r.door = (enum door)(DOOR_SPAWN + pick(w, DOOR_PLAN));
+    r.task = PICK_TEXT(w, "fix it", "line one\nline two", "\xff broken \xc3 bytes", "ünï\tcode");
+    if (pick(w, 4) == 0)
+        r.role = PICK_TEXT(w, "researcher", "planner", "executor", "reviewer", "tester");
+    if (pick(w, 3) == 0)
+        r.mode = PICK_TEXT(w, "safe", "auto", "dangerous", "research", "plan", "review", "ci");
+    if (pick(w, 3) == 0)
+        r.allowed_tools = random_list(w, random_tool, 30);
+    if (r.allowed_tools.state == LIST_SET && pick(w, 2))
+        list_add(&w->arena, &r.allowed_tools, STR("spawn_agent"));
+    if (pick(w, 3) == 0)
+        r.write_paths = random_list(w, random_path, 5);
+    if (pick(w, 4) == 0)
+        r.working_directory = random_path(w);
+    if (pick(w, 4) == 0)
+        r.model = PICK_TEXT(w, "one", "two", "three", "four", "five");
+    r.asked.tool_calls = random_wish(w, 1, 300);
+    r.asked.context_tokens = random_wish(w, 1, 200000);
+    r.asked.tokens = random_wish(w, 1, 200000);
+    r.asked.cost_nano = pick(w, 6) ? ASK_NOTHING : 1 + pick(w, 3000000000);
+    r.asked.wall_ms = random_wish(w, 4900, 2000000);
+    return r;
+}
+
+static struct facts random_facts(struct world *w, const struct contract *parent)
+{
+    struct facts facts = {
+        .run_id = STR("run"),
+        .session_id = STR("session"),
+        .agent_id = STR("agent"),
+        .workspace_path = STR("/project"),
+        .remaining_tokens = UNLIMITED,
+        .remaining_cost_nano = UNLIMITED,
+        .remaining_wall_ms = UNLIMITED,
+        .ordinal = pick(w, 9),
+        .asker = (enum asker)pick(w, 3),
+    };
+    if (!parent)
+        return facts;
+    /* What is left is at most what the parent's own limit says, and what the machine reports may
+     * be anything. */
+    facts.remaining_tokens = random_limit(w, 50000);
+    facts.remaining_cost_nano = random_limit(w, 1000000000);
+    facts.remaining_wall_ms = random_limit(w, 600000);
+    return facts;
+}
+
+/* The second check: plain loops over the printed meaning of CONTRACT.md's invariant. */
+
+static bool text_in(const struct list *list, struct str text)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (list->items[i].n == text.n && memcmp(list->items[i].p, text.p, text.n) == 0)
+            return true;
+    return false;
+}
+
+static bool all_in(const struct list *few, const struct list *many)
+{
+    if (many->state == LIST_ABSENT)
+        return true;
+    if (few->state == LIST_ABSENT)
+        return false;
+    for (size_t i = 0; i < few->n; i++)
+        if (!text_in(many, few->items[i]))
+            return false;
+    return true;
+}
+
+static bool beneath(struct str path, struct str directory)
+{
+    if (directory.n == 1 && directory.p[0] == '.')
+        return true;
+    return path.n >= directory.n && memcmp(path.p, directory.p, directory.n) == 0 &&
+           (path.n == directory.n || path.p[directory.n] == '/');
+}
+
+static bool all_beneath(const struct list *paths, const struct list *directories)
+{
+    for (size_t i = 0; i < paths->n; i++) {
+        size_t k = 0;
+        while (k < directories->n && !beneath(paths->items[i], directories->items[k]))
+            k++;
+        if (k == directories->n)
+            return false;
+    }
+    return true;
+}
+
+/* deny 0, ask 1, allow 2; a parent's ask under auto and dangerous counts as 2. */
+enum side { AS_CHILD, AS_PARENT };
+
+static int weight(const struct contract *c, struct str tool, enum side side)
+{
+    if (!text_in(&c->permissions.allowed_tools, tool))
+        return 0;
+    for (size_t i = 0; i < c->permissions.tool_mode_count; i++) {
+        if (!str_eq(c->permissions.tool_modes[i].tool, tool))
+            continue;
+        enum permission p = c->permissions.tool_modes[i].permission;
+        bool lifts = c->permissions.mode == MODE_AUTO || c->permissions.mode == MODE_DANGEROUS;
+        if (p == PERMIT_ASK)
+            return side == AS_PARENT && lifts ? 2 : 1;
+        return p == PERMIT_ALLOW ? 2 : 0;
+    }
+    return 0;
+}
+
+static bool no_more(int64_t child, int64_t bound)
+{
+    return bound < 0 || (child >= 0 && child <= bound);
+}
+
+static const char *second_check(const struct contract *child, const struct contract *parent,
+                                const struct facts *facts, const struct settings *settings)
+{
+    for (size_t i = 0; i < child->permissions.allowed_tools.n; i++) {
+        struct str tool = child->permissions.allowed_tools.items[i];
+        if (weight(child, tool, AS_CHILD) > weight(parent, tool, AS_PARENT))
+            return "a tool is wider";
+        if (weight(child, tool, AS_CHILD) != 2)
+            return "a child has a tool that it cannot simply use";
+        if (str_is(tool, "ask_user"))
+            return "a child can ask the user";
+        const struct tool_info *info = tool_info_find(tool);
+        bool door = info && info->group == GROUP_DELEGATE;
+        if (door &&
+            (child->receipt.door == DOOR_SPAWN || child->agent.depth >= settings->max_depth))
+            return "a child that may not delegate has a delegation tool";
+        bool writes = info && info->group == GROUP_WRITE;
+        bool read_only = child->permissions.mode >= MODE_RESEARCH;
+        if (writes && read_only && child->permissions.mode != settings->mode)
+            return "a read-only mode has a writing tool";
+    }
+    if (!all_in(&child->permissions.allowed_tools, &parent->permissions.allowed_tools))
+        return "tools";
+    if (!all_beneath(&child->permissions.write_paths, &parent->permissions.write_paths) ||
+        !all_beneath(&child->permissions.read_paths, &parent->permissions.read_paths))
+        return "paths";
+    if (!str_eq(child->permissions.network, parent->permissions.network) &&
+        !str_is(child->permissions.network, "none"))
+        return "network";
+    if (!all_in(&child->permissions.skills, &parent->permissions.skills) ||
+        !all_in(&child->permissions.mcp_servers, &parent->permissions.mcp_servers))
+        return "skills or servers";
+    if (!all_in(&child->model.allowed_models, &parent->model.allowed_models) ||
+        !text_in(&parent->model.allowed_models, child->model.name))
+        return "models";
+    if (child->agent.depth != parent->agent.depth + 1 || child->agent.depth > settings->max_depth ||
+        child->permissions.max_delegation_depth > parent->permissions.max_delegation_depth)
+        return "depth";
+    if (parent->permissions.spawn_roles.state == LIST_SET &&
+        !text_in(&parent->permissions.spawn_roles, child->agent.role))
+        return "a role that the parent may not start";
+    const struct limits *c = &child->execution.budget, *p = &parent->execution.budget;
+    if (!no_more(c->tokens, p->tokens) || !no_more(c->tokens, facts->remaining_tokens))
+        return "tokens";
+    if (!no_more(c->cost_nano, p->cost_nano) || !no_more(c->cost_nano, facts->remaining_cost_nano))
+        return "cost";
+    if (!no_more(c->wall_ms, p->wall_ms) || !no_more(c->wall_ms, facts->remaining_wall_ms))
+        return "wall time";
+    if (c->tool_calls < 1 || c->tool_calls > settings->hard_stop_at)
+        return "tool calls";
+    return NULL;
+}
+
+static void print(const struct contract *contract, struct buf *out)
+{
+    buf_init(out, 1 << 20);
+    contract_print(contract, out);
+    assert_false(out->failed);
+}
+
+static void check_round_trip(struct world *w, const struct contract *contract)
+{
+    struct buf once, twice;
+    struct contract read;
+    struct err err = ERR_INIT;
+    print(contract, &once);
+    if (contract_parse(&w->arena, buf_view(&once), &read, &err) != 0)
+        fail_msg("%s in %s", err.message, once.p);
+    print(&read, &twice);
+    assert_string_equal(once.p, twice.p);
+    buf_release(&once);
+    buf_release(&twice);
+}
+
+/* One child of `parent`; false when the request is refused. */
+static bool derive_one(struct world *w, const struct contract *parent, struct contract *child)
+{
+    struct delegation request = random_request(w);
+    struct facts facts = random_facts(w, parent);
+    struct err err = ERR_INIT;
+    uint64_t seed = w->seed;
+    if (contract_derive(&w->arena, parent, &request, &facts, &w->settings, child, &err) != 0) {
+        assert_int_not_equal(err.class, ERR_NONE);
+        assert_int_not_equal(err.class, ERR_BUG);
+        assert_true(err.message[0] != '\0');
+        w->refused++;
+        return false;
+    }
+    struct str dimension;
+    if (!contract_within(child, parent, &dimension))
+        fail_msg("seed %llu: wider in %.*s", (unsigned long long)seed, STR_FMT(dimension));
+    const char *wider = second_check(child, parent, &facts, &w->settings);
+    if (wider)
+        fail_msg("seed %llu: %s", (unsigned long long)seed, wider);
+    struct contract again;
+    struct buf first, second;
+    assert_int_equal(
+        contract_derive(&w->arena, parent, &request, &facts, &w->settings, &again, &err), 0);
+    print(child, &first);
+    print(&again, &second);
+    assert_string_equal(first.p, second.p);
+    buf_release(&first);
+    buf_release(&second);
+    check_round_trip(w, child);
+    w->narrowed += child->receipt.clamp_count > 0;
+    return true;
+}
+
+static bool may_spawn(const struct contract *contract)
+{
+    return contract->permissions.can_spawn_children == SPAWN_MAY;
+}
+
+static int64_t number_from(const char *name, int64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text ? strtoll(text, NULL, 10) : otherwise;
+}
+
+static void a_child_never_exceeds_its_parent(void **state)
+{
+    struct world w = {.seed = (uint64_t)number_from("DERIVE_SEED", 1)};
+    int64_t wanted = number_from("DERIVE_PAIRS", PAIRS), pairs = 0, deep = 0, chains = 0;
+    for (; pairs < wanted; chains++) {
+        arena_init(&w.arena);
+        random_settings(&w);
+        struct delegation goal;
+        delegation_init(&goal, DOOR_ROOT);
+        goal.task = STR("the goal");
+        struct facts facts = random_facts(&w, NULL);
+        struct contract chain[6];
+        struct err err = ERR_INIT;
+        if (contract_root(&w.arena, &w.settings, &goal, &facts, &chain[0], &err) != 0)
+            fail_msg("root: %s", err.message);
+        check_round_trip(&w, &chain[0]);
+        int depth = 0;
+        /* One try shows that an agent without doors is refused; more would say the same. */
+        for (int tries = 0; tries < 12 && depth < 5 && (tries == 0 || may_spawn(&chain[depth]));
+             tries++)
+            if (derive_one(&w, &chain[depth], &chain[depth + 1])) {
+                pairs++;
+                deep += depth > 0;
+                /* Stay at this parent for a while, then go down to the child. */
+                depth += pick(&w, 2) != 0;
+            }
+        arena_release(&w.arena);
+        if (chains > wanted * 20)
+            fail_msg("only %lld pairs of %lld chains", (long long)pairs, (long long)chains);
+    }
+    print_message("%lld pairs (%lld beneath a child), %zu narrowed, %zu refused\n",
+                  (long long)pairs, (long long)deep, w.narrowed, w.refused);
+    /* The generator must reach every interesting region, or the property says little. */
+    assert_true(deep > pairs / 10);
+    assert_true((int64_t)w.narrowed > pairs / 10);
+    assert_true((int64_t)w.refused > pairs / 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_child_never_exceeds_its_parent),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,596 @@
+/* Deriving contracts, by example: what the layers and clamps make of a request, and which texts
+ * refuse one. The property that a child lies within its parent is derive_property_test's. */
+#include "contract_fixture.h"
+
+/* The root */
+
+static void a_root_has_what_is_available_and_the_configured_budget(void **state)
+{
+    struct fixture *f = *state;
+    f->settings.available_tools = LIST("read_file", "write", "spawn_agent");
+    assert_int_equal(make_root(f), 0);
+    assert_int_equal(f->root.agent.depth, 0);
+    assert_int_equal(f->root.permissions.allowed_tools.n, 3);
+    assert_true(has_tool(&f->root, "read"));
+    assert_int_equal(f->root.execution.budget.tool_calls, 100);
+    assert_int_equal(f->root.execution.budget.context_tokens, 32768);
+    assert_int_equal(f->root.execution.budget.cost_nano, NANO_PER_DOLLAR);
+    assert_int_equal(f->root.execution.budget.wall_ms, 900000);
+    assert_int_equal(f->root.permissions.max_delegation_depth, 2);
+    check_str(f->root.isolation.strategy, "shared");
+    assert_int_equal(f->root.model.allowed_models.n, 3);
+}
+
+static void a_root_with_an_unpriced_model_has_no_cost_limit(void **state)
+{
+    struct fixture *f = *state;
+    f->settings.default_model = STR("free");
+    assert_int_equal(make_root(f), 0);
+    assert_int_equal(f->root.execution.budget.cost_nano, UNLIMITED);
+}
+
+static void a_root_without_a_terminal_cannot_do_what_would_be_asked(void **state)
+{
+    struct fixture *f = *state;
+    f->settings.mode = MODE_SAFE;
+    assert_int_equal(make_root(f), 0);
+    assert_int_equal(contract_permits(&f->root, STR("write"), &f->err), PERMIT_ASK);
+    f->facts.asker = ASKER_ROOT;
+    assert_int_equal(make_root(f), 0);
+    assert_int_equal(contract_permits(&f->root, STR("write"), &f->err), PERMIT_DENY);
+    assert_false(has_tool(&f->root, "write"));
+    assert_true(has_tool(&f->root, "read"));
+}
+
+static void a_read_only_root_has_no_doors_and_writes_nowhere(void **state)
+{
+    struct fixture *f = *state;
+    static const enum mode modes[] = {MODE_PLAN, MODE_REVIEW, MODE_CI};
+    for (size_t i = 0; i < 3; i++) {
+        f->settings.mode = modes[i];
+        assert_int_equal(make_root(f), 0);
+        assert_false(has_tool(&f->root, "spawn_agent"));
+        assert_int_equal(f->root.permissions.can_spawn_children, SPAWN_NEVER);
+        assert_int_equal(f->root.permissions.write_paths.n, 0);
+        assert_int_equal(f->root.permissions.write_paths.state, LIST_SET);
+    }
+}
+
+static void switching_sub_agents_off_takes_their_doors(void **state)
+{
+    struct fixture *f = *state;
+    f->settings.sub_agent_enabled = SWITCH_OFF;
+    assert_int_equal(make_root(f), 0);
+    assert_false(has_tool(&f->root, "spawn_agent"));
+    assert_false(has_tool(&f->root, "delegate_task"));
+    assert_false(has_tool(&f->root, "fan_out"));
+    assert_true(has_tool(&f->root, "spawn"));
+}
+
+static void a_permission_in_config_overrides_a_cell(void **state)
+{
+    struct fixture *f = *state;
+    f->settings.overrides = arena_alloc(&f->arena, 2 * sizeof *f->settings.overrides);
+    f->settings.overrides[0].tool = STR("run_command");
+    f->settings.overrides[0].permission = PERMIT_DENY;
+    f->settings.overrides[1].tool = STR("git_commit");
+    f->settings.overrides[1].permission = PERMIT_ALLOW;
+    f->settings.override_count = 2;
+    assert_int_equal(make_root(f), 0);
+    assert_int_equal(contract_permits(&f->root, STR("shell"), &f->err), PERMIT_DENY);
+    assert_int_equal(contract_permits(&f->root, STR("git_commit"), &f->err), PERMIT_ALLOW);
+    /* The narrower mode of a child is not widened by what was configured for the root's. */
+    f->request.mode = STR("research");
+    derive_ok(f);
+    assert_int_equal(contract_permits(&f->child, STR("git_commit"), &f->err), PERMIT_DENY);
+}
+
+static void a_model_outside_the_allowed_ones_cannot_be_the_roots(void **state)
+{
+    struct fixture *f = *state;
+    f->settings.allowed_models = LIST("large");
+    assert_int_equal(make_root(f), -1);
+    assert_int_equal(f->err.class, ERR_CONFIG);
+    assert_non_null(strstr(f->err.message, "large"));
+}
+
+/* Defaults and validation (seed 002, tasks 1 and 2) */
+
+static void a_child_has_the_default_budget(void **state)
+{
+    struct fixture *f = *state;
+    derive_ok(f);
+    assert_int_equal(f->child.execution.budget.tool_calls, 15);
+    assert_int_equal(f->child.execution.budget.context_tokens, 8192);
+    assert_int_equal(f->child.execution.budget.wall_ms, 60000);
+    assert_int_equal(f->child.execution.budget.tokens, UNLIMITED);
+    assert_int_equal(f->child.execution.budget.cost_nano, NANO_PER_DOLLAR);
+    assert_int_equal(f->child.execution.attempt_timeout_ms, 90000);
+    assert_int_equal(f->child.execution.max_retries, 1);
+    assert_int_equal(f->child.receipt.clamp_count, 0);
+}
+
+static void the_calls_numbers_win_over_defaults(void **state)
+{
+    struct fixture *f = *state;
+    f->request.role = STR("executor");
+    f->request.asked.tool_calls = 5;
+    f->request.asked.wall_ms = 7000;
+    f->request.max_retries = 4;
+    f->request.attempt_timeout_ms = 6000;
+    derive_ok(f);
+    assert_int_equal(f->child.execution.budget.tool_calls, 5);
+    assert_int_equal(f->child.execution.budget.wall_ms, 7000);
+    assert_int_equal(f->child.execution.budget.context_tokens, 20000);
+    assert_int_equal(f->child.execution.max_retries, 4);
+    assert_int_equal(f->child.execution.attempt_timeout_ms, 6000);
+}
+
+static void tool_calls_are_clamped_to_the_hard_stop_with_a_record(void **state)
+{
+    struct fixture *f = *state;
+    f->request.asked.tool_calls = 200;
+    derive_ok(f);
+    assert_int_equal(f->child.execution.budget.tool_calls, 100);
+    const struct clamp *clamp = clamp_find(&f->child, "execution.budget.tool_calls", "config");
+    assert_non_null(clamp);
+    check_str(clamp->asked, "200");
+    check_str(clamp->got, "100");
+}
+
+static void senseless_numbers_are_refused_verbatim(void **state)
+{
+    struct fixture *f = *state;
+    struct {
+        int64_t *field, value;
+        const char *text;
+    } rows[] = {
+        {&f->request.asked.tool_calls, 0, "maxToolCalls must be positive"},
+        {&f->request.asked.tool_calls, -1, "maxToolCalls must be positive"},
+        {&f->request.asked.wall_ms, 4999, "timeoutMs must be at least 5000"},
+        {&f->request.asked.tokens, -1, "tokens must be positive"},
+        {&f->request.asked.cost_nano, -1, "cost_usd must be positive"},
+        {&f->request.asked.context_tokens, 0, "maxTokens must be positive"},
+        {&f->request.max_retries, -1, "max_retries must not be negative"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int64_t before = *rows[i].field;
+        *rows[i].field = rows[i].value;
+        derive_fails(f, ERR_USAGE, rows[i].text);
+        *rows[i].field = before;
+    }
+    derive_ok(f);
+}
+
+static void a_blank_task_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const tasks[] = {"", "  \n\t ", NULL};
+    for (size_t i = 0; i < 3; i++) {
+        f->request.task = str_from(tasks[i]);
+        derive_fails(f, ERR_USAGE, "task must not be empty");
+    }
+}
+
+static void an_oversized_request_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    static char long_text[600 * 1024];
+    memset(long_text, 'x', sizeof long_text);
+    f->request.task = (struct str){long_text, sizeof long_text};
+    derive_fails(f, ERR_USAGE, "task is longer than");
+    f->request.task = STR("short");
+    struct str owned[2] = {{long_text, sizeof long_text}, {long_text, sizeof long_text - 1}};
+    f->request.ownership = (struct list){LIST_SET, owned, 2};
+    derive_fails(f, ERR_USAGE, "too large");
+}
+
+static void the_third_generation_exceeds_the_depth(void **state)
+{
+    struct fixture *f = *state;
+    derive_ok(f);
+    assert_int_equal(f->child.agent.depth, 1);
+    struct contract grandchild, next;
+    assert_int_equal(derive_from(f, &f->child, &grandchild), 0);
+    assert_int_equal(grandchild.agent.depth, 2);
+    assert_false(has_tool(&grandchild, "spawn_agent"));
+    assert_false(has_tool(&grandchild, "agent_status"));
+    assert_int_equal(grandchild.permissions.can_spawn_children, SPAWN_NEVER);
+    assert_int_equal(derive_from(f, &grandchild, &next), -1);
+    assert_string_equal(f->err.message, "Maximum sub-agent depth (2) exceeded");
+}
+
+/* Tools and doors */
+
+static void spawn_gives_its_children_no_delegation_tools(void **state)
+{
+    struct fixture *f = *state;
+    f->request.door = DOOR_SPAWN;
+    f->request.allowed_tools = LIST("read", "spawn", "spawn_agent", "agent_cancel");
+    derive_ok(f);
+    assert_int_equal(f->child.permissions.allowed_tools.n, 1);
+    assert_int_equal(f->child.permissions.can_spawn_children, SPAWN_NEVER);
+    assert_int_equal(f->child.permissions.max_delegation_depth, 0);
+    assert_non_null(clamp_find(&f->child, "permissions.allowed_tools", "door"));
+    struct contract next;
+    assert_int_equal(derive_from(f, &f->child, &next), -1);
+    assert_int_equal(f->err.class, ERR_DENIED);
+}
+
+static void a_child_without_a_list_has_its_parents_tools_but_cannot_ask(void **state)
+{
+    struct fixture *f = *state;
+    derive_ok(f);
+    assert_true(has_tool(&f->root, "ask_user"));
+    assert_false(has_tool(&f->child, "ask_user"));
+    assert_true(has_tool(&f->child, "spawn_agent"));
+    assert_int_equal(f->child.permissions.allowed_tools.n, f->root.permissions.allowed_tools.n - 1);
+    assert_int_equal(f->child.permissions.tool_mode_count, f->child.permissions.allowed_tools.n);
+}
+
+static void an_empty_list_means_no_tools(void **state)
+{
+    struct fixture *f = *state;
+    f->request.allowed_tools = (struct list){LIST_SET, NULL, 0};
+    derive_ok(f);
+    assert_int_equal(f->child.permissions.allowed_tools.state, LIST_SET);
+    assert_int_equal(f->child.permissions.allowed_tools.n, 0);
+    assert_int_equal(contract_permits(&f->child, STR("read"), &f->err), PERMIT_DENY);
+}
+
+static void a_tool_that_the_parent_lacks_is_dropped_with_a_record(void **state)
+{
+    struct fixture *f = *state;
+    f->request.allowed_tools = LIST("read", "spawn_agent");
+    derive_ok(f);
+    struct contract middle = f->child;
+    f->request.allowed_tools = LIST("read_file", "write");
+    assert_int_equal(derive_from(f, &middle, &f->child), 0);
+    assert_int_equal(f->child.permissions.allowed_tools.n, 1);
+    const struct clamp *clamp = clamp_find(&f->child, "permissions.allowed_tools", "parent");
+    assert_non_null(clamp);
+    check_str(clamp->asked, "[\"read\",\"write\"]");
+    check_str(clamp->got, "[\"read\"]");
+}
+
+static void an_unknown_tool_is_refused_with_what_the_parent_has(void **state)
+{
+    struct fixture *f = *state;
+    f->request.allowed_tools = LIST("read", "teleport");
+    derive_fails(f, ERR_USAGE, "unknown tool \"teleport\"");
+    assert_non_null(strstr(f->err.message, "multi_edit"));
+}
+
+static void a_door_that_the_parent_lacks_is_closed(void **state)
+{
+    struct fixture *f = *state;
+    f->settings.available_tools = LIST("read", "spawn_agent");
+    f->request.door = DOOR_FAN_OUT;
+    derive_fails(f, ERR_DENIED, "fan_out");
+}
+
+/* Modes */
+
+static void auto_under_a_safe_parent_is_clamped(void **state)
+{
+    struct fixture *f = *state;
+    f->settings.mode = MODE_SAFE;
+    f->request.mode = STR("auto");
+    derive_ok(f);
+    assert_int_equal(f->child.permissions.mode, MODE_SAFE);
+    assert_int_equal(contract_permits(&f->child, STR("write"), &f->err), PERMIT_DENY);
+    const struct clamp *clamp = clamp_find(&f->child, "permissions.mode", "parent");
+    assert_non_null(clamp);
+    check_str(clamp->asked, "\"auto\"");
+    check_str(clamp->got, "\"safe\"");
+}
+
+static void a_parents_ask_is_allow_for_a_child_in_auto(void **state)
+{
+    struct fixture *f = *state;
+    derive_ok(f);
+    assert_int_equal(contract_permits(&f->root, STR("shell"), &f->err), PERMIT_ASK);
+    assert_int_equal(contract_permits(&f->child, STR("shell"), &f->err), PERMIT_ALLOW);
+}
+
+static void a_child_never_gets_ask_even_if_the_facts_say_terminal(void **state)
+{
+    struct fixture *f = *state;
+    static const enum mode modes[] = {MODE_SAFE, MODE_AUTO, MODE_DANGEROUS};
+    for (size_t m = 0; m < 3; m++) {
+        f->settings.mode = modes[m];
+        f->facts.asker = ASKER_ROOT_TERMINAL;
+        derive_ok(f);
+        for (size_t i = 0; i < f->child.permissions.tool_mode_count; i++)
+            assert_int_equal(f->child.permissions.tool_modes[i].permission, PERMIT_ALLOW);
+    }
+}
+
+static void plan_mode_leaves_a_child_reads_only(void **state)
+{
+    struct fixture *f = *state;
+    f->request.mode = STR("plan");
+    f->request.write_paths = LIST("src");
+    derive_ok(f);
+    assert_false(has_tool(&f->child, "write"));
+    assert_false(has_tool(&f->child, "shell"));
+    assert_false(has_tool(&f->child, "spawn_agent"));
+    assert_int_equal(f->child.permissions.write_paths.n, 0);
+    assert_non_null(clamp_find(&f->child, "permissions.write_paths", "mode"));
+}
+
+static void without_inheritance_the_configured_mode_still_only_narrows(void **state)
+{
+    struct fixture *f = *state;
+    f->request.mode = STR("safe");
+    derive_ok(f);
+    struct contract middle = f->child;
+    f->settings.inherit_mode = SWITCH_OFF;
+    f->request.mode = STR_NONE;
+    assert_int_equal(derive_from(f, &middle, &f->child), 0);
+    assert_int_equal(f->child.permissions.mode, MODE_SAFE);
+}
+
+/* Roles */
+
+static void an_unknown_role_is_refused_with_the_roles(void **state)
+{
+    struct fixture *f = *state;
+    f->request.role = STR("wizard");
+    derive_fails(f, ERR_USAGE, "researcher, planner, executor, reviewer, tester");
+}
+
+static void a_roles_row_becomes_the_contract(void **state)
+{
+    struct fixture *f = *state;
+    f->request.role = STR("researcher");
+    derive_ok(f);
+    assert_int_equal(f->child.execution.budget.tool_calls, 15);
+    assert_int_equal(f->child.execution.budget.context_tokens, 12500);
+    assert_int_equal(f->child.execution.budget.wall_ms, 300000);
+    assert_int_equal(f->child.permissions.allowed_tools.n, 9);
+    assert_int_equal(f->child.permissions.write_paths.n, 0);
+    assert_int_equal(f->child.permissions.can_spawn_children, SPAWN_NEVER);
+    check_str(f->child.agent.name, "researcher-3");
+}
+
+static void executors_and_testers_may_start_only_reviewers(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const roles[] = {"executor", "tester"};
+    for (size_t i = 0; i < 2; i++) {
+        f->request.role = str_from(roles[i]);
+        derive_ok(f);
+        struct contract middle = f->child;
+        assert_int_equal(middle.permissions.can_spawn_children, SPAWN_MAY);
+        assert_int_equal(middle.permissions.spawn_roles.n, 1);
+        f->request.role = STR("executor");
+        assert_int_equal(derive_from(f, &middle, &f->child), -1);
+        assert_int_equal(f->err.class, ERR_DENIED);
+        assert_non_null(strstr(f->err.message, "reviewer"));
+        f->request.role = STR_NONE;
+        assert_int_equal(derive_from(f, &middle, &f->child), -1);
+        f->request.role = STR("reviewer");
+        assert_int_equal(derive_from(f, &middle, &f->child), 0);
+        assert_int_equal(f->child.permissions.write_paths.n, 0);
+    }
+}
+
+static void a_leaf_role_gets_no_doors_even_when_asked(void **state)
+{
+    struct fixture *f = *state;
+    f->request.role = STR("reviewer");
+    f->request.allowed_tools = LIST("read", "spawn_agent");
+    derive_ok(f);
+    assert_int_equal(f->child.permissions.allowed_tools.n, 1);
+    assert_non_null(clamp_find(&f->child, "permissions.allowed_tools", "role"));
+}
+
+static void a_tester_writes_to_test_directories_only(void **state)
+{
+    struct fixture *f = *state;
+    f->request.role = STR("tester");
+    derive_ok(f);
+    assert_true(list_has(&f->child.permissions.write_paths, STR("tests")));
+    assert_false(list_has(&f->child.permissions.write_paths, STR(".")));
+    f->request.write_paths = LIST("src/tests/unit", "src/auth");
+    derive_ok(f);
+    assert_true(list_has(&f->child.permissions.write_paths, STR("src/tests/unit")));
+    assert_true(list_has(&f->child.permissions.write_paths, STR("src/auth/tests")));
+    assert_false(list_has(&f->child.permissions.write_paths, STR("src/auth")));
+}
+
+static void a_roles_context_is_never_above_the_models_window(void **state)
+{
+    struct fixture *f = *state;
+    f->models[0].max_context_tokens = 8000;
+    f->request.role = STR("executor");
+    derive_ok(f);
+    assert_int_equal(f->child.execution.budget.context_tokens, 8000);
+    assert_non_null(clamp_find(&f->child, "execution.budget.context_tokens", "model"));
+}
+
+/* Models */
+
+static void an_unset_model_is_the_parents_and_a_foreign_one_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    f->settings.allowed_models = LIST("small", "large");
+    derive_ok(f);
+    check_str(f->child.model.name, "small");
+    assert_int_equal(f->child.model.max_output_tokens, 4096);
+    f->request.model = STR("large");
+    derive_ok(f);
+    check_str(f->child.model.name, "large");
+    f->request.model = STR("free");
+    derive_fails(f, ERR_DENIED, "small, large");
+    f->request.model = STR("nowhere");
+    derive_fails(f, ERR_DENIED, "small, large");
+}
+
+static void a_cost_limit_needs_a_priced_model(void **state)
+{
+    struct fixture *f = *state;
+    f->request.model = STR("free");
+    f->request.asked.cost_nano = 1000;
+    derive_fails(f, ERR_USAGE, "cost_usd needs a model with prices");
+}
+
+/* Paths */
+
+static void write_paths_only_narrow(void **state)
+{
+    struct fixture *f = *state;
+    f->request.write_paths = LIST("src/auth", "docs/./x/..");
+    derive_ok(f);
+    struct contract middle = f->child;
+    assert_true(list_has(&middle.permissions.write_paths, STR("docs")));
+    f->request.write_paths = LIST("src", "src/auth/login", "src/auth-evil", "elsewhere");
+    assert_int_equal(derive_from(f, &middle, &f->child), 0);
+    assert_int_equal(f->child.permissions.write_paths.n, 2);
+    check_str(f->child.permissions.write_paths.items[0], "src/auth");
+    check_str(f->child.permissions.write_paths.items[1], "src/auth/login");
+    assert_non_null(clamp_find(&f->child, "permissions.write_paths", "parent"));
+}
+
+static void paths_that_leave_the_workspace_are_refused(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const paths[] = {"/etc", "../x", "a/../..", ""};
+    for (size_t i = 0; i < 4; i++) {
+        f->request.write_paths = LIST(paths[i]);
+        derive_fails(f, ERR_USAGE, "write_paths");
+    }
+    f->request.write_paths = LIST_NONE;
+    f->request.working_directory = STR("../..");
+    derive_fails(f, ERR_USAGE, "working_directory");
+}
+
+/* What is left */
+
+static void limits_are_clamped_to_what_the_parent_has_left(void **state)
+{
+    struct fixture *f = *state;
+    f->request.asked.tokens = 50000;
+    f->request.asked.cost_nano = 900000000;
+    f->facts.remaining_tokens = 3000;
+    f->facts.remaining_cost_nano = 250000000;
+    f->facts.remaining_wall_ms = 20000;
+    derive_ok(f);
+    assert_int_equal(f->child.execution.budget.tokens, 3000);
+    assert_int_equal(f->child.execution.budget.cost_nano, 250000000);
+    assert_int_equal(f->child.execution.budget.wall_ms, 20000);
+    check_str(clamp_find(&f->child, "execution.budget.cost_usd", "budget")->got, "0.25");
+    check_str(clamp_find(&f->child, "execution.budget.wall_ms", "budget")->asked, "60000");
+    assert_non_null(clamp_find(&f->child, "execution.budget.tokens", "budget"));
+}
+
+static void with_nothing_left_there_is_no_child(void **state)
+{
+    struct fixture *f = *state;
+    f->facts.remaining_tokens = 0;
+    derive_fails(f, ERR_BUDGET, "tokens");
+    f->facts.remaining_tokens = UNLIMITED;
+    f->facts.remaining_wall_ms = 0;
+    derive_fails(f, ERR_BUDGET, "wall_ms");
+}
+
+/* Identity */
+
+static void a_child_knows_its_parent_and_step(void **state)
+{
+    struct fixture *f = *state;
+    f->request.task = STR("\n  Fix the login  \nand more");
+    derive_ok(f);
+    check_str(f->child.step.title, "Fix the login");
+    check_str(f->child.step.description, "\n  Fix the login  \nand more");
+    check_str(f->child.agent.id, "AGENT");
+    check_str(f->child.agent.name, "agent-3");
+    check_str(f->child.parent.run_id, "RUN");
+    check_str(f->child.parent.agent_id, "ROOT");
+    check_str(f->child.parent.goal_summary, "the goal");
+    assert_int_equal(f->child.parent.step_idx, 3);
+    assert_int_equal(f->child.isolation.integration_order, 3);
+    assert_int_equal(f->child.receipt.prompt_hash.n, 64);
+    assert_int_equal(f->child.receipt.door, DOOR_SPAWN_AGENT);
+}
+
+static void a_title_is_cut_at_120_characters(void **state)
+{
+    struct fixture *f = *state;
+    char task[400];
+    for (int i = 0; i < 130; i++)
+        memcpy(task + 2 * i, "ä", 2);
+    f->request.task = (struct str){task, 260};
+    derive_ok(f);
+    assert_int_equal(f->child.step.title.n, 240);
+}
+
+static void the_prompt_says_task_place_budget_and_style(void **state)
+{
+    struct fixture *f = *state;
+    f->request.task = STR("Search for auth patterns");
+    f->request.scope = STR("src/login");
+    f->request.asked.tool_calls = 10;
+    f->request.role = STR("reviewer");
+    derive_ok(f);
+    struct buf prompt;
+    buf_init(&prompt, 65536);
+    contract_prompt(&f->child, &f->request, f->facts.workspace_path, &prompt);
+    static const char *const words[] = {
+        "Search for auth patterns", "/project", "src/login", "10 tool calls", "concise", "summary",
+        "reviewer sub-agent"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (!strstr(prompt.p, words[i]))
+            fail_msg("the prompt lacks \"%s\"", words[i]);
+    assert_null(strstr(prompt.p, "AGENTS.md"));
+    assert_null(strstr(prompt.p, "the goal"));
+    buf_release(&prompt);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_root_has_what_is_available_and_the_configured_budget),
+        TEST(a_root_with_an_unpriced_model_has_no_cost_limit),
+        TEST(a_root_without_a_terminal_cannot_do_what_would_be_asked),
+        TEST(a_read_only_root_has_no_doors_and_writes_nowhere),
+        TEST(switching_sub_agents_off_takes_their_doors),
+        TEST(a_permission_in_config_overrides_a_cell),
+        TEST(a_model_outside_the_allowed_ones_cannot_be_the_roots),
+        TEST(a_child_has_the_default_budget),
+        TEST(the_calls_numbers_win_over_defaults),
+        TEST(tool_calls_are_clamped_to_the_hard_stop_with_a_record),
+        TEST(senseless_numbers_are_refused_verbatim),
+        TEST(a_blank_task_is_refused),
+        TEST(an_oversized_request_is_refused),
+        TEST(the_third_generation_exceeds_the_depth),
+        TEST(spawn_gives_its_children_no_delegation_tools),
+        TEST(a_child_without_a_list_has_its_parents_tools_but_cannot_ask),
+        TEST(an_empty_list_means_no_tools),
+        TEST(a_tool_that_the_parent_lacks_is_dropped_with_a_record),
+        TEST(an_unknown_tool_is_refused_with_what_the_parent_has),
+        TEST(a_door_that_the_parent_lacks_is_closed),
+        TEST(auto_under_a_safe_parent_is_clamped),
+        TEST(a_parents_ask_is_allow_for_a_child_in_auto),
+        TEST(a_child_never_gets_ask_even_if_the_facts_say_terminal),
+        TEST(plan_mode_leaves_a_child_reads_only),
+        TEST(without_inheritance_the_configured_mode_still_only_narrows),
+        TEST(an_unknown_role_is_refused_with_the_roles),
+        TEST(a_roles_row_becomes_the_contract),
+        TEST(executors_and_testers_may_start_only_reviewers),
+        TEST(a_leaf_role_gets_no_doors_even_when_asked),
+        TEST(a_tester_writes_to_test_directories_only),
+        TEST(a_roles_context_is_never_above_the_models_window),
+        TEST(an_unset_model_is_the_parents_and_a_foreign_one_is_refused),
+        TEST(a_cost_limit_needs_a_priced_model),
+        TEST(write_paths_only_narrow),
+        TEST(paths_that_leave_the_workspace_are_refused),
+        TEST(limits_are_clamped_to_what_the_parent_has_left),
+        TEST(with_nothing_left_there_is_no_child),
+        TEST(a_child_knows_its_parent_and_step),
+        TEST(a_title_is_cut_at_120_characters),
+        TEST(the_prompt_says_task_place_budget_and_style),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,280 @@
+/* Modes, permissions, tools, roles and lists: the tables of CONTRACT.md, walked. */
+#include "check.h"
+#include "core/contract/permission.h"
+#include "core/contract/role.h"
+
+static struct list list_of(struct arena *arena, const char *const *names)
+{
+    struct list list = {LIST_SET, NULL, 0};
+    for (; *names; names++)
+        list_add(arena, &list, str_from(*names));
+    return list;
+}
+
+static void every_mode_gives_each_tool_the_permission_of_the_table(void **state)
+{
+    static const struct {
+        const char *mode;
+        const char *read, *write, *shell, *commit, *delegate, *ask_user, *other;
+    } table[] = {
+        {"safe", "allow", "ask", "ask", "ask", "allow", "allow", "ask"},
+        {"normal", "allow", "ask", "ask", "ask", "allow", "allow", "ask"},
+        {"auto", "allow", "allow", "ask", "ask", "allow", "allow", "ask"},
+        {"dangerous", "allow", "allow", "allow", "ask", "allow", "allow", "ask"},
+        {"research", "allow", "deny", "ask", "deny", "hidden", "allow", "ask"},
+        {"plan", "allow", "deny", "deny", "deny", "hidden", "allow", "deny"},
+        {"review", "allow", "deny", "deny", "deny", "hidden", "allow", "deny"},
+        {"ci", "allow", "deny", "deny", "deny", "hidden", "deny", "deny"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        enum mode mode;
+        struct err err = ERR_INIT;
+        assert_int_equal(mode_parse(str_from(table[i].mode), &mode, &err), 0);
+        const char *cells[GROUP_COUNT] = {
+            [GROUP_READ] = table[i].read,         [GROUP_WRITE] = table[i].write,
+            [GROUP_SHELL] = table[i].shell,       [GROUP_COMMIT] = table[i].commit,
+            [GROUP_DELEGATE] = table[i].delegate, [GROUP_ASK] = table[i].ask_user,
+            [GROUP_OTHER] = table[i].other,
+        };
+        for (int group = 0; group < GROUP_COUNT; group++)
+            assert_string_equal(permission_text(mode_table[mode][group]), cells[group]);
+    }
+}
+
+static void an_unknown_mode_is_refused_with_the_list_of_modes(void **state)
+{
+    enum mode mode = MODE_CI;
+    struct err err = ERR_INIT;
+    assert_int_equal(mode_parse(STR("yolo"), &mode, &err), -1);
+    assert_int_equal(err.class, ERR_USAGE);
+    assert_non_null(strstr(err.message, "safe auto dangerous research plan review ci"));
+    assert_int_equal(mode_parse(STR_NONE, &mode, &err), -1);
+    assert_int_equal(mode, MODE_CI);
+}
+
+static void modes_order_from_ci_to_dangerous(void **state)
+{
+    static const enum mode chain[] = {MODE_CI,   MODE_PLAN, MODE_RESEARCH,
+                                      MODE_SAFE, MODE_AUTO, MODE_DANGEROUS};
+    size_t n = sizeof chain / sizeof chain[0];
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++)
+            assert_int_equal(mode_within(chain[i], chain[k]), i <= k);
+    assert_true(mode_within(MODE_PLAN, MODE_REVIEW));
+    assert_true(mode_within(MODE_REVIEW, MODE_PLAN));
+}
+
+static enum permission shell_ask(enum mode mode, enum asker asker)
+{
+    return permission_effective(mode, tool_info_find(STR("shell")), STR("shell"), PERMIT_ASK,
+                                asker);
+}
+
+static void a_child_is_never_asked_for(void **state)
+{
+    assert_int_equal(shell_ask(MODE_AUTO, ASKER_CHILD), PERMIT_ALLOW);
+    assert_int_equal(shell_ask(MODE_DANGEROUS, ASKER_CHILD), PERMIT_ALLOW);
+    assert_int_equal(shell_ask(MODE_SAFE, ASKER_CHILD), PERMIT_DENY);
+    assert_int_equal(shell_ask(MODE_RESEARCH, ASKER_CHILD), PERMIT_DENY);
+}
+
+static void a_root_asks_only_on_a_terminal(void **state)
+{
+    for (int mode = 0; mode < MODE_COUNT; mode++) {
+        assert_int_equal(shell_ask((enum mode)mode, ASKER_ROOT_TERMINAL), PERMIT_ASK);
+        assert_int_equal(shell_ask((enum mode)mode, ASKER_ROOT), PERMIT_DENY);
+    }
+}
+
+static void ask_user_is_denied_to_children_in_every_mode(void **state)
+{
+    const struct tool_info *info = tool_info_find(STR("ask_user"));
+    for (int mode = 0; mode < MODE_COUNT; mode++)
+        for (int cell = PERMIT_DENY; cell <= PERMIT_ALLOW; cell++)
+            assert_int_equal(permission_effective((enum mode)mode, info, STR("ask_user"),
+                                                  (enum permission)cell, ASKER_CHILD),
+                             PERMIT_DENY);
+    assert_int_equal(
+        permission_effective(MODE_SAFE, info, STR("ask_user"), PERMIT_ALLOW, ASKER_ROOT),
+        PERMIT_ALLOW);
+}
+
+static void denied_and_hidden_cells_stay_so_for_everybody(void **state)
+{
+    for (int asker = ASKER_ROOT_TERMINAL; asker <= ASKER_CHILD; asker++) {
+        assert_int_equal(
+            permission_effective(MODE_DANGEROUS, NULL, STR("x"), PERMIT_DENY, (enum asker)asker),
+            PERMIT_DENY);
+        assert_int_equal(
+            permission_effective(MODE_DANGEROUS, NULL, STR("x"), PERMIT_HIDDEN, (enum asker)asker),
+            PERMIT_HIDDEN);
+    }
+}
+
+static void aliases_are_normalised(void **state)
+{
+    static const char *const table[][2] = {
+        {"read_file", "read"},          {"write_file", "write"},  {"edit_file", "edit"},
+        {"list_files", "ls"},           {"list_dir", "ls"},       {"search_files", "grep"},
+        {"find_files", "search"},       {"run_command", "shell"}, {"read", "read"},
+        {"docs__query", "docs__query"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        check_str(tool_normal_name(str_from(table[i][0])), table[i][1]);
+}
+
+static void a_list_with_a_tool_and_its_alias_has_one_tool(void **state)
+{
+    struct arena arena;
+    arena_init(&arena);
+    struct list names = list_of(&arena, (const char *[]){"read_file", "read", "list_dir", NULL});
+    struct list normal = tool_normal_list(&arena, &names);
+    assert_int_equal(normal.n, 2);
+    check_str(normal.items[0], "read");
+    check_str(normal.items[1], "ls");
+    assert_int_equal(tool_normal_list(&arena, &LIST_NONE).state, LIST_ABSENT);
+    arena_release(&arena);
+}
+
+static void every_tool_of_the_design_is_in_the_table_once(void **state)
+{
+    static const char *const names[] = {
+        "read",          "ls",          "grep",     "search",       "code_search", "overview",
+        "docs_coverage", "plan_files",  "write",    "edit",         "multi_edit",  "delete",
+        "shell",         "test",        "git",      "git_diff",     "git_commit",  "web_fetch",
+        "web_search",    "ask_user",    "skill",    "spawn",        "spawn_await", "spawn_agent",
+        "delegate_task", "fan_out",     "delegate", "agent_status", "agent_send",  "agent_cancel",
+        "agent_result",  "agent_merge",
+    };
+    assert_int_equal(tool_info_count, sizeof names / sizeof names[0]);
+    for (size_t i = 0; i < tool_info_count; i++) {
+        const struct tool_info *info = tool_info_find(str_from(names[i]));
+        assert_non_null(info);
+        assert_string_equal(info->name, names[i]);
+    }
+}
+
+static void kinds_and_classes_follow_the_groups(void **state)
+{
+    for (size_t i = 0; i < tool_info_count; i++) {
+        const struct tool_info *info = &tool_infos[i];
+        assert_int_equal(info->kind == TOOL_PREPARED, info->group == GROUP_WRITE);
+        assert_int_equal(info->kind == TOOL_CORE, info->group == GROUP_DELEGATE);
+        if (info->group == GROUP_WRITE || info->group == GROUP_SHELL || info->group == GROUP_COMMIT)
+            assert_int_equal(info->class, EFFECT_OUTWARD);
+    }
+    assert_int_equal(tool_info_find(STR("web_fetch"))->class, EFFECT_OUTWARD);
+    assert_int_equal(tool_info_find(STR("grep"))->class, EFFECT_PURE);
+    assert_null(tool_info_find(STR("docs__query")));
+    assert_null(tool_info_find(STR_NONE));
+}
+
+static void roles_have_the_numbers_of_the_seed(void **state)
+{
+    static const struct {
+        const char *name;
+        int64_t tool_calls, context_chars;
+        const char *spawn_roles;
+        int writes;
+    } table[] = {
+        {"researcher", 15, 50000, "", ROLE_READS},
+        {"planner", 10, 30000, "", ROLE_READS},
+        {"executor", 30, 80000, "reviewer", ROLE_WRITES},
+        {"reviewer", 15, 50000, "", ROLE_READS},
+        {"tester", 20, 50000, "reviewer", ROLE_WRITES_TESTS},
+    };
+    assert_int_equal(role_count, sizeof table / sizeof table[0]);
+    for (size_t i = 0; i < role_count; i++) {
+        const struct role *role = role_find(str_from(table[i].name));
+        assert_non_null(role);
+        assert_int_equal(role->tool_calls, table[i].tool_calls);
+        assert_int_equal(role->context_chars, table[i].context_chars);
+        assert_string_equal(role->spawn_roles, table[i].spawn_roles);
+        assert_int_equal(role->writes, table[i].writes);
+        assert_non_null(strstr(role->prompt, table[i].name));
+    }
+    assert_null(role_find(STR("Executor")));
+    assert_null(role_find(STR_NONE));
+}
+
+static void every_tool_that_a_role_names_exists(void **state)
+{
+    for (size_t i = 0; i < role_count; i++) {
+        const char *tools = role_table[i].tools;
+        while (*tools) {
+            size_t n = strcspn(tools, ",");
+            assert_non_null(tool_info_find((struct str){tools, n}));
+            tools += tools[n] ? n + 1 : n;
+        }
+    }
+}
+
+static void an_absent_list_has_everything_and_an_empty_one_nothing(void **state)
+{
+    struct list empty = {LIST_SET, NULL, 0};
+    assert_true(list_has(&LIST_NONE, STR("x")));
+    assert_false(list_has(&empty, STR("x")));
+    assert_true(list_subset(&empty, &LIST_NONE));
+    assert_true(list_subset(&LIST_NONE, &LIST_NONE));
+    assert_false(list_subset(&LIST_NONE, &empty));
+}
+
+static void intersecting_keeps_the_first_order_and_drops_repeats(void **state)
+{
+    struct arena arena;
+    arena_init(&arena);
+    struct str items[] = {STR("c"), STR("a"), STR("c"), STR("b")};
+    struct list a = {LIST_SET, items, 4};
+    struct list b = list_of(&arena, (const char *[]){"a", "b", "c", NULL});
+    struct list both = list_intersect(&arena, &a, &b);
+    assert_int_equal(both.n, 3);
+    check_str(both.items[0], "c");
+    check_str(both.items[1], "a");
+    check_str(both.items[2], "b");
+    assert_int_equal(list_intersect(&arena, &LIST_NONE, &LIST_NONE).state, LIST_ABSENT);
+    assert_int_equal(list_intersect(&arena, &LIST_NONE, &b).n, 3);
+    struct list empty = {LIST_SET, NULL, 0};
+    assert_int_equal(list_intersect(&arena, &a, &empty).n, 0);
+    assert_int_equal(list_intersect(&arena, &a, &empty).state, LIST_SET);
+    arena_release(&arena);
+}
+
+static void a_list_of_anything_but_strings_is_refused(void **state)
+{
+    static const char *const texts[] = {"\"read\"", "[1]", "[null]", "{}", "true"};
+    struct arena arena;
+    arena_init(&arena);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct err err = ERR_INIT;
+        struct list list;
+        struct js *value = js_parse(str_from(texts[i]), &err);
+        assert_int_equal(list_parse(&arena, value, "tools", &list, &err), -1);
+        assert_int_equal(err.class, ERR_CORRUPT);
+        assert_non_null(strstr(err.message, "tools"));
+        js_free(value);
+    }
+    arena_release(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_mode_gives_each_tool_the_permission_of_the_table),
+        cmocka_unit_test(an_unknown_mode_is_refused_with_the_list_of_modes),
+        cmocka_unit_test(modes_order_from_ci_to_dangerous),
+        cmocka_unit_test(a_child_is_never_asked_for),
+        cmocka_unit_test(a_root_asks_only_on_a_terminal),
+        cmocka_unit_test(ask_user_is_denied_to_children_in_every_mode),
+        cmocka_unit_test(denied_and_hidden_cells_stay_so_for_everybody),
+        cmocka_unit_test(aliases_are_normalised),
+        cmocka_unit_test(a_list_with_a_tool_and_its_alias_has_one_tool),
+        cmocka_unit_test(every_tool_of_the_design_is_in_the_table_once),
+        cmocka_unit_test(kinds_and_classes_follow_the_groups),
+        cmocka_unit_test(roles_have_the_numbers_of_the_seed),
+        cmocka_unit_test(every_tool_that_a_role_names_exists),
+        cmocka_unit_test(an_absent_list_has_everything_and_an_empty_one_nothing),
+        cmocka_unit_test(intersecting_keeps_the_first_order_and_drops_repeats),
+        cmocka_unit_test(a_list_of_anything_but_strings_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
