@@ -1,0 +1,105 @@
+/* One agent of a run, as state. Only run_apply changes it; others read. Strings live in the agent's arena. */
+#ifndef CADRE_CORE_RUN_AGENT_H
+#define CADRE_CORE_RUN_AGENT_H
+
+#include "base/hash.h"
+#include "core/contract/budget.h"
+#include "core/contract/contract.h"
+#include "core/run/lifecycle.h"
+#include "core/run/message.h"
+
+enum outcome {
+    OUTCOME_NONE,
+    OUTCOME_COMPLETED,
+    OUTCOME_BUDGET_EXCEEDED,
+    OUTCOME_TIMEOUT,
+    OUTCOME_ERROR,
+    OUTCOME_CANCELLED
+};
+const char *outcome_text(enum outcome outcome);
+enum outcome outcome_parse(struct str text);
+
+enum phase {
+    PHASE_NEW, /* created, has no slot yet */
+    PHASE_READY, /* may ask its model: waits for a slot or for budget, or is being advanced right now */
+    PHASE_ASKING,  /* a model request is out */
+    PHASE_BACKOFF, /* waits before the request is tried again */
+    PHASE_TOOLS,   /* calls of the last reply are being worked on */
+    PHASE_DONE,    /* outcome is known */
+};
+
+enum call_state {
+    CALL_WAITING,   /* behind an earlier call that must end first */
+    CALL_ASKED,     /* a person was asked */
+    CALL_GATHERING, /* a delegation door reads context files */
+    CALL_PREPARING,
+    CALL_RUNNING, /* the tool, or the child, works */
+    CALL_DONE,
+};
+
+struct call {
+    struct tool_call call; /* the id is cadre's own: unique in the run */
+    enum call_state state;
+    enum { ANSWER_OPEN, ANSWER_YES, ANSWER_NO } answer; /* of the person who was asked */
+    struct str path, before, after;                     /* of a prepared call */
+    struct str result;
+    enum tool_outcome outcome;
+    uint32_t child_no; /* of a delegation; 0: none */
+};
+
+enum timer_kind { TIMER_WALL, TIMER_ATTEMPT, TIMER_BACKOFF, TIMER_COUNT };
+
+struct agent {
+    uint32_t no, parent_no;
+    struct str id, task_id, parent_call;
+    struct str objective, scope, context; /* what the parent asked for and passed on */
+    struct arena arena;                   /* lives as long as the agent */
+    struct arena history;                 /* lives as long as one attempt */
+    struct contract contract;
+    struct account account;
+    enum life_state life;
+    enum phase phase;
+    enum { SLOT_NONE, SLOT_QUEUED, SLOT_HELD } slot;
+
+    struct message *messages;
+    size_t message_count, message_capacity;
+    struct hash conversation; /* rolling hash over all messages of this attempt */
+    struct call *calls;       /* of the last reply */
+    size_t call_count, calls_open;
+
+    struct str request_id; /* of the model request that is out */
+    struct amount reserved;
+    int64_t request_input;  /* estimate that was sent with it */
+    int64_t context_known;  /* tokens of the conversation as last reported, with the reply */
+    int64_t context_before; /* the same, before the last reply */
+    int64_t context_new;    /* estimate for what was added since */
+    int64_t tries;          /* failed tries of the current request */
+    int64_t attempt;        /* of the agent, 0-based */
+    int64_t turns_alike;    /* identical turns in a row */
+    int64_t nudges;         /* cut or empty replies in a row */
+    struct hash last_turn_hash;
+    enum {
+        TURNS_FREE,
+        TURNS_WARNED,
+        TURNS_LAST
+    } turns;                    /* told to wrap up; told that this is the last turn */
+    enum outcome limit_outcome; /* why the last turn was given */
+
+    enum outcome stopping; /* being wound down to this outcome */
+    struct str stop_reason;
+    enum outcome outcome;
+    struct str response, error, model_effective;
+    struct list files_read, files_modified;
+    int64_t input_tokens, output_tokens;
+    int64_t created_at, started_at, finished_at;
+    int64_t timers[TIMER_COUNT]; /* absolute; 0: not set */
+    uint64_t last_seq;           /* of this agent's events */
+    uint64_t ready_seq;          /* when it queued for a slot */
+    size_t children_open;
+};
+
+/* Whether the agent works right now on something outside the core. */
+bool agent_busy(const struct agent *agent);
+const struct call *agent_call(const struct agent *agent, struct str call_id);
+
+#endif

@@ -1,0 +1,648 @@
+/* run_apply: the only code that changes a run. One function per kind of event, in one table; the same code folds the log on
+ * resume and replay. It trusts nothing that it can check cheaply: an event that cannot follow is CORRUPT. Pure. */
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "core/run/state.h"
+
+typedef int apply_fn(struct run *run, struct agent *agent, const struct event *event,
+                     struct err *err);
+
+static int out_of_place(const struct event *e, struct err *err)
+{
+    return err_set(err, ERR_CORRUPT, "event %llu (%s) cannot follow the state before it",
+                   (unsigned long long)e->seq, event_type_text(e->type));
+}
+
+static int64_t number(int64_t value, int64_t otherwise)
+{
+    return value == EVENT_ABSENT ? otherwise : value;
+}
+
+/* --- slots -------------------------------------------------------------------------------------------------- */
+
+static void slot_release(struct run *run, struct agent *agent)
+{
+    if (agent->slot == SLOT_HELD)
+        run->slots_held--;
+    agent->slot = SLOT_NONE;
+}
+
+static void slot_take(struct run *run, struct agent *agent)
+{
+    if (agent->no == 0 || agent->slot == SLOT_HELD)
+        return;
+    agent->slot = SLOT_HELD;
+    run->slots_held++;
+    /* Drop what is at the head and wants no slot any more. */
+    while (run->slot_count > 0 &&
+           run->agents[run->slot_queue[run->slot_head]]->slot != SLOT_QUEUED) {
+        run->slot_head++;
+        run->slot_count--;
+    }
+}
+
+static void slot_queue(struct run *run, struct agent *agent, uint64_t seq)
+{
+    if (agent->no == 0 || agent->slot != SLOT_NONE)
+        return;
+    if (run->slot_count == 0)
+        run->slot_head = 0;
+    if (run->slot_head > 0 && run->slot_head + run->slot_count == run->slot_capacity) {
+        memmove(run->slot_queue, run->slot_queue + run->slot_head,
+                run->slot_count * sizeof *run->slot_queue);
+        run->slot_head = 0;
+    }
+    run->slot_queue = grow(run->slot_queue, run->slot_head + run->slot_count, &run->slot_capacity,
+                           sizeof *run->slot_queue);
+    run->slot_queue[run->slot_head + run->slot_count++] = agent->no;
+    agent->slot = SLOT_QUEUED;
+    agent->ready_seq = seq;
+}
+
+/* An agent that only awaits its children or a person holds no slot; calls that wait behind those do not count. */
+static void slot_yield(struct run *run, struct agent *agent)
+{
+    size_t awaited = 0;
+    for (size_t i = 0; i < agent->call_count; i++) {
+        const struct call *call = &agent->calls[i];
+        if (call->state == CALL_ASKED || (call->state == CALL_RUNNING && call->child_no != 0))
+            awaited++;
+        else if (call->state != CALL_DONE && call->state != CALL_WAITING)
+            return;
+    }
+    if (awaited > 0)
+        slot_release(run, agent);
+}
+
+static void budget_unqueue(struct run *run, const struct agent *agent)
+{
+    for (size_t i = 0; i < run->budget_count; i++) {
+        if (run->budget_queue[i] == agent->no) {
+            memmove(run->budget_queue + i, run->budget_queue + i + 1,
+                    (run->budget_count - i - 1) * sizeof *run->budget_queue);
+            run->budget_count--;
+            return;
+        }
+    }
+}
+
+/* --- conversation ------------------------------------------------------------------------------------------- */
+
+static void message_push(struct agent *agent, const struct message *message)
+{
+    struct hasher h;
+    agent->messages = grow(agent->messages, agent->message_count, &agent->message_capacity,
+                           sizeof *agent->messages);
+    agent->messages[agent->message_count++] = *message;
+    hasher_init(&h);
+    hasher_add(&h, agent->conversation.bytes, sizeof agent->conversation.bytes);
+    hasher_u64(&h, (uint64_t)message->role);
+    hasher_str(&h, message->text);
+    hasher_str(&h, message->call_id);
+    hasher_u64(&h, (uint64_t)message->outcome);
+    for (size_t i = 0; i < message->call_count; i++) {
+        hasher_str(&h, message->calls[i].id);
+        hasher_str(&h, message->calls[i].name);
+        hasher_str(&h, message->calls[i].arguments);
+    }
+    agent->conversation = hasher_end(&h);
+}
+
+static void files_add(struct agent *agent, struct list *list, struct str json)
+{
+    struct err ignored = ERR_INIT;
+    struct js *doc = json.p != NULL ? js_parse(json, &ignored) : NULL;
+    for (size_t i = 0; i < js_count(doc); i++) {
+        struct str path = js_str(js_at(doc, i));
+        if (path.n > 0 && !(list->state == LIST_SET && list_has(list, path)))
+            list_add(&agent->arena, list, path);
+    }
+    js_free(doc);
+}
+
+static void attempt_reset(struct run *run, struct agent *agent)
+{
+    arena_release(&agent->history);
+    agent->message_count = 0;
+    memset(&agent->conversation, 0, sizeof agent->conversation);
+    memset(&agent->last_turn_hash, 0, sizeof agent->last_turn_hash);
+    agent->calls = NULL;
+    agent->call_count = agent->calls_open = 0;
+    agent->context_known = agent->context_before = agent->context_new = 0;
+    agent->tries = agent->turns_alike = agent->nudges = 0;
+    agent->turns = TURNS_FREE;
+    agent->limit_outcome = OUTCOME_NONE;
+    agent->stopping = OUTCOME_NONE;
+    agent->stop_reason = STR_NONE;
+    agent->request_id = STR_NONE;
+    timer_set(run, agent, TIMER_BACKOFF, 0);
+}
+
+/* --- run ------------------------------------------------------------------------------------------------------ */
+
+static void account_open(struct run *run, struct agent *agent)
+{
+    agent->account.parent = agent->no == 0 ? NULL : &run->agents[agent->parent_no]->account;
+    agent->account.limits = agent->contract.execution.budget;
+}
+
+static int apply_run_started(struct run *run, struct agent *agent, const struct event *e,
+                             struct err *err)
+{
+    if (run->status != RUN_NEW || agent->no != 0)
+        return out_of_place(e, err);
+    run->session_id = arena_copy(&run->arena, e->session_id);
+    run->user_id = arena_copy(&run->arena, e->user_id);
+    run->workspace_id = arena_copy(&run->arena, e->workspace_id);
+    run->workspace_path = arena_copy(&run->arena, e->workspace_path);
+    run->task = arena_copy(&run->arena, e->task);
+    run->asker = str_is(e->asker, "terminal") ? ASKER_ROOT_TERMINAL : ASKER_ROOT;
+    struct js *doc = js_parse(e->settings, err);
+    if (doc == NULL)
+        return -1;
+    int result = settings_parse(&run->arena, doc, &run->settings, err);
+    js_free(doc);
+    if (result != 0)
+        return -1;
+    if (e->contract.p != NULL &&
+        contract_parse(&agent->arena, e->contract, &agent->contract, err) != 0)
+        return -1;
+    run->status = RUN_RUNNING;
+    agent->life = LIFE_RUNNING;
+    agent->phase = PHASE_READY;
+    agent->objective = run->task;
+    agent->created_at = agent->started_at = e->ts;
+    account_open(run, agent);
+    if (agent->contract.execution.budget.wall_ms > 0)
+        timer_set(run, agent, TIMER_WALL, e->ts + agent->contract.execution.budget.wall_ms);
+    return 0;
+}
+
+static int apply_run_ended(struct run *run, struct agent *agent, const struct event *e,
+                           struct err *err)
+{
+    if (run->status != RUN_RUNNING || agent->no != 0 || agent->children_open > 0)
+        return out_of_place(e, err);
+    run->status = e->type == EVENT_RUN_COMPLETED ? RUN_COMPLETED
+                  : e->type == EVENT_RUN_FAILED  ? RUN_FAILED
+                                                 : RUN_CANCELLED;
+    run->outcome = agent->outcome = outcome_parse(e->outcome);
+    run->result = arena_copy(&run->arena, e->result);
+    agent->response = arena_copy(&agent->arena, e->response);
+    agent->error = arena_copy(&agent->arena, e->error);
+    agent->phase = PHASE_DONE;
+    agent->finished_at = e->ts;
+    for (int kind = 0; kind < TIMER_COUNT; kind++)
+        timer_set(run, agent, (enum timer_kind)kind, 0);
+    budget_unqueue(run, agent);
+    return 0;
+}
+
+static int apply_run_resumed(struct run *run, struct agent *agent, const struct event *e,
+                             struct err *err)
+{
+    if (run->status != RUN_RUNNING)
+        return out_of_place(e, err);
+    /* Nobody worked while no process owned the run: that time is not the agents'. */
+    timers_shift(run, e->ts > run->last_ts ? e->ts - run->last_ts : 0);
+    return 0;
+}
+
+/* --- children --------------------------------------------------------------------------------------------------- */
+
+static int apply_created(struct run *run, struct agent *unused, const struct event *e,
+                         struct err *err)
+{
+    struct agent *parent = run_agent_at(run, (uint32_t)number(e->parent_no, UINT32_MAX));
+    if (unused != NULL || e->agent_no != run->agent_count || parent == NULL ||
+        parent->phase != PHASE_TOOLS)
+        return out_of_place(e, err);
+    struct agent *agent = calloc(1, sizeof *agent);
+    if (agent == NULL)
+        abort();
+    arena_init(&agent->arena);
+    arena_init(&agent->history);
+    run->agents = grow(run->agents, run->agent_count, &run->agent_capacity, sizeof *run->agents);
+    run->agents[run->agent_count++] = agent;
+    agent->no = e->agent_no;
+    agent->parent_no = parent->no;
+    agent->life = LIFE_CREATED;
+    agent->created_at = e->ts;
+    agent->id = arena_copy(&agent->arena, e->sub_agent_id);
+    agent->task_id = arena_copy(&agent->arena, e->task_id);
+    agent->parent_call = arena_copy(&agent->arena, e->parent_call);
+    agent->objective = arena_copy(&agent->arena, e->objective);
+    agent->scope = arena_copy(&agent->arena, e->scope);
+    agent->context = arena_copy(&agent->arena, e->context);
+    if (contract_parse(&agent->arena, e->contract, &agent->contract, err) != 0)
+        return -1;
+    account_open(run, agent);
+    parent->children_open++;
+    struct call *call = call_find(parent, agent->parent_call);
+    if (call == NULL)
+        return out_of_place(e, err);
+    call->child_no = agent->no;
+    call->state = CALL_RUNNING;
+    slot_queue(run, agent, e->seq);
+    slot_yield(run, parent);
+    return 0;
+}
+
+static int life_move(struct agent *agent, enum life_state to, const struct event *e,
+                     struct err *err)
+{
+    if (agent->no == 0 || !life_legal(agent->life, to))
+        return out_of_place(e, err);
+    agent->life = to;
+    return 0;
+}
+
+static int apply_started(struct run *run, struct agent *agent, const struct event *e,
+                         struct err *err)
+{
+    if (life_move(agent, LIFE_RUNNING, e, err) != 0)
+        return -1;
+    agent->started_at = e->ts;
+    slot_take(run, agent);
+    timer_set(run, agent, TIMER_WALL, e->ts + agent->contract.execution.budget.wall_ms);
+    return 0;
+}
+
+static int apply_attempt(struct run *run, struct agent *agent, const struct event *e,
+                         struct err *err)
+{
+    if (agent->life != LIFE_RUNNING || agent->no == 0 || agent->children_open > 0)
+        return out_of_place(e, err);
+    attempt_reset(run, agent);
+    agent->response = STR_NONE;
+    agent->attempt = number(e->attempt, 0);
+    agent->phase = PHASE_READY;
+    slot_take(run, agent);
+    timer_set(run, agent, TIMER_ATTEMPT, e->ts + agent->contract.execution.attempt_timeout_ms);
+    return 0;
+}
+
+static int apply_worked(struct run *run, struct agent *agent, const struct event *e,
+                        struct err *err)
+{
+    if (agent->children_open > 0 ||
+        life_move(agent, e->type == EVENT_SUBAGENT_WAITING ? LIFE_WAITING_FOR_MERGE : LIFE_FAILED,
+                  e, err) != 0)
+        return -1;
+    agent->outcome = outcome_parse(e->outcome);
+    agent->response = arena_copy(&agent->arena, e->response);
+    agent->error = arena_copy(&agent->arena, e->error);
+    agent->phase = PHASE_DONE;
+    agent->finished_at = e->ts;
+    slot_release(run, agent);
+    budget_unqueue(run, agent);
+    for (int kind = 0; kind < TIMER_COUNT; kind++)
+        timer_set(run, agent, (enum timer_kind)kind, 0);
+    return 0;
+}
+
+static int apply_completed(struct run *run, struct agent *agent, const struct event *e,
+                           struct err *err)
+{
+    return life_move(agent, LIFE_COMPLETED, e, err);
+}
+
+static int apply_closed(struct run *run, struct agent *agent, const struct event *e,
+                        struct err *err)
+{
+    if (life_move(agent, LIFE_CLOSED, e, err) != 0)
+        return -1;
+    run->agents[agent->parent_no]->children_open--;
+    /* A closed child's conversation is in the log; nobody will send it again. */
+    attempt_reset(run, agent);
+    free(agent->messages);
+    agent->messages = NULL;
+    agent->message_capacity = 0;
+    return 0;
+}
+
+/* --- turns --------------------------------------------------------------------------------------------------------- */
+
+static int apply_message(struct run *run, struct agent *agent, const struct event *e,
+                         struct err *err)
+{
+    struct message message = {.text = arena_copy(&agent->history, e->text)};
+    message.role = str_is(e->role, "system") ? MESSAGE_SYSTEM : MESSAGE_USER;
+    message_push(agent, &message);
+    agent->context_new += budget_estimate(message.text);
+    if (str_is(e->note, "warn"))
+        agent->turns = TURNS_WARNED;
+    else if (str_starts(e->note, STR("last_turn"))) {
+        agent->turns = TURNS_LAST;
+        agent->limit_outcome =
+            str_is(e->note, "last_turn_timeout") ? OUTCOME_TIMEOUT : OUTCOME_BUDGET_EXCEEDED;
+    } else if (e->note.n > 0)
+        agent->nudges++;
+    return 0;
+}
+
+static int apply_stopping(struct run *run, struct agent *agent, const struct event *e,
+                          struct err *err)
+{
+    if (agent->phase == PHASE_DONE)
+        return out_of_place(e, err);
+    agent->stopping = outcome_parse(e->outcome);
+    agent->stop_reason = arena_copy(&agent->arena, e->reason);
+    timer_set(run, agent, TIMER_BACKOFF, 0);
+    budget_unqueue(run, agent);
+    return 0;
+}
+
+static int apply_requested(struct run *run, struct agent *agent, const struct event *e,
+                           struct err *err)
+{
+    if (agent->phase != PHASE_READY)
+        return out_of_place(e, err);
+    agent->phase = PHASE_ASKING;
+    agent->request_id = arena_copy(&agent->history, e->call_id);
+    agent->request_input = number(e->estimate, 0);
+    agent->reserved = (struct amount){0, 0};
+    if (agent->tries == 0)
+        agent->account.turns++;
+    slot_take(run, agent);
+    budget_unqueue(run, agent);
+    return 0;
+}
+
+static int apply_reserved(struct run *run, struct agent *agent, const struct event *e,
+                          struct err *err)
+{
+    if (agent->phase != PHASE_ASKING)
+        return out_of_place(e, err);
+    agent->reserved = (struct amount){number(e->tokens, 0), number(e->cost_nano, 0)};
+    budget_reserve(&agent->account, agent->reserved);
+    return 0;
+}
+
+static int apply_waiting(struct run *run, struct agent *agent, const struct event *e,
+                         struct err *err)
+{
+    if (agent->phase != PHASE_READY)
+        return out_of_place(e, err);
+    run->budget_queue = grow(run->budget_queue, run->budget_count, &run->budget_capacity,
+                             sizeof *run->budget_queue);
+    run->budget_queue[run->budget_count++] = agent->no;
+    slot_take(run, agent);
+    return 0;
+}
+
+static int apply_settled(struct run *run, struct agent *agent, const struct event *e,
+                         struct err *err)
+{
+    budget_settle(&agent->account, agent->reserved,
+                  (struct amount){number(e->used_tokens, 0), number(e->used_cost_nano, 0)});
+    agent->reserved = (struct amount){0, 0};
+    return 0;
+}
+
+/* The calls of a reply, with ids of our own: providers repeat theirs. */
+static int calls_open(struct agent *agent, const struct event *e, struct message *message,
+                      struct err *err)
+{
+    struct js *doc = js_parse(e->calls, err);
+    if (doc == NULL)
+        return -1;
+    size_t n = js_count(doc);
+    struct hasher h;
+    hasher_init(&h);
+    agent->calls = arena_alloc(&agent->history, (n + 1) * sizeof *agent->calls);
+    agent->call_count = agent->calls_open = n;
+    message->calls = arena_alloc(&agent->history, (n + 1) * sizeof *message->calls);
+    message->call_count = n;
+    for (size_t i = 0; i < n; i++) {
+        const struct js *item = js_at(doc, i);
+        struct tool_call *call = &message->calls[i];
+        struct buf text;
+        buf_init(&text, SIZE_MAX / 4);
+        js_print(js_get(item, "arguments"), &text);
+        call->id = arena_printf(&agent->history, "c%llu_%zu", (unsigned long long)e->seq, i);
+        call->name = arena_copy(&agent->history, js_get_str(item, "name"));
+        call->arguments = arena_copy(&agent->history, buf_view(&text));
+        buf_release(&text);
+        agent->calls[i].call = *call;
+        hasher_str(&h, call->name);
+        hasher_str(&h, call->arguments);
+    }
+    js_free(doc);
+    struct hash turn = hasher_end(&h);
+    agent->turns_alike = hash_eq(&turn, &agent->last_turn_hash) ? agent->turns_alike + 1 : 1;
+    agent->last_turn_hash = turn;
+    return 0;
+}
+
+static int apply_replied(struct run *run, struct agent *agent, const struct event *e,
+                         struct err *err)
+{
+    if (agent->phase != PHASE_ASKING)
+        return out_of_place(e, err);
+    struct message message = {.role = MESSAGE_ASSISTANT,
+                              .text = arena_copy(&agent->history, e->text.p ? e->text : STR(""))};
+    message.extras = e->extras.p != NULL ? arena_copy(&agent->history, e->extras) : STR_NONE;
+    agent->calls = NULL;
+    agent->call_count = agent->calls_open = 0;
+    if (e->calls.p != NULL && calls_open(agent, e, &message, err) != 0)
+        return -1;
+    if (message.text.n > 0 || message.call_count > 0)
+        message_push(agent, &message);
+    if (message.text.n > 0 && str_is(e->completeness, "whole") && message.call_count == 0)
+        agent->nudges = 0;
+    if (message.call_count > 0)
+        agent->nudges = 0;
+    int64_t input = number(e->input_tokens, -1), output = number(e->output_tokens, -1);
+    if (output < 0)
+        output =
+            budget_estimate(message.text) + (e->calls.p != NULL ? budget_estimate(e->calls) : 0);
+    if (input < 0)
+        input = agent->request_input;
+    agent->context_before = agent->context_known;
+    agent->context_known = input + output;
+    agent->context_new = 0;
+    agent->input_tokens += input;
+    agent->output_tokens += output;
+    agent->tries = 0;
+    agent->request_id = STR_NONE;
+    agent->phase = message.call_count > 0 ? PHASE_TOOLS : PHASE_READY;
+    if (e->model_effective.n > 0)
+        agent->model_effective = arena_copy(&agent->arena, e->model_effective);
+    if (message.text.n > 0)
+        agent->response = message.text;
+    return 0;
+}
+
+static int apply_failed_request(struct run *run, struct agent *agent, const struct event *e,
+                                struct err *err)
+{
+    if (agent->phase != PHASE_ASKING)
+        return out_of_place(e, err);
+    enum err_class class = err_class_parse(e->class);
+    if (class != ERR_CANCELLED)
+        agent->tries++;
+    agent->request_id = STR_NONE;
+    agent->phase = e->retry_at != EVENT_ABSENT ? PHASE_BACKOFF : PHASE_READY;
+    if (e->retry_at != EVENT_ABSENT)
+        timer_set(run, agent, TIMER_BACKOFF, e->retry_at);
+    if (e->partial.n > 0)
+        agent->response = arena_copy(&agent->history, e->partial);
+    return 0;
+}
+
+static int apply_timer(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    static const char *const kinds[] = {"wall", "attempt", "backoff"};
+    for (int kind = 0; kind < TIMER_COUNT; kind++) {
+        if (str_is(e->kind, kinds[kind])) {
+            timer_set(run, agent, (enum timer_kind)kind, 0);
+            if (kind == TIMER_BACKOFF && agent->phase == PHASE_BACKOFF)
+                agent->phase = PHASE_READY;
+            return 0;
+        }
+    }
+    return out_of_place(e, err);
+}
+
+/* --- calls -------------------------------------------------------------------------------------------------------------- */
+
+static int call_of(struct agent *agent, const struct event *e, struct call **call, struct err *err)
+{
+    *call = agent->phase == PHASE_TOOLS ? call_find(agent, e->call_id) : NULL;
+    return *call == NULL || (*call)->state == CALL_DONE ? out_of_place(e, err) : 0;
+}
+
+static int apply_call_requested(struct run *run, struct agent *agent, const struct event *e,
+                                struct err *err)
+{
+    struct call *call;
+    if (call_of(agent, e, &call, err) != 0)
+        return -1;
+    const struct tool_info *info = tool_info_find(e->tool);
+    agent->account.tool_calls++;
+    call->state = info == NULL                  ? CALL_RUNNING
+                  : info->kind == TOOL_PREPARED ? CALL_PREPARING
+                  : info->kind == TOOL_CORE     ? CALL_GATHERING
+                                                : CALL_RUNNING;
+    return 0;
+}
+
+static int apply_prepared(struct run *run, struct agent *agent, const struct event *e,
+                          struct err *err)
+{
+    struct call *call;
+    if (call_of(agent, e, &call, err) != 0)
+        return -1;
+    call->path = arena_copy(&agent->history, e->path);
+    call->before = arena_copy(&agent->history, e->before);
+    call->after = arena_copy(&agent->history, e->after);
+    call->state = CALL_RUNNING;
+    return 0;
+}
+
+static int apply_asked(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    struct call *call;
+    if (call_of(agent, e, &call, err) != 0)
+        return -1;
+    if (e->type == EVENT_PERMISSION_ASKED) {
+        call->state = CALL_ASKED;
+        slot_yield(run, agent);
+    } else if (e->type == EVENT_PERMISSION_GRANTED) {
+        call->answer = ANSWER_YES;
+        call->state = CALL_WAITING;
+    } else {
+        call->answer = ANSWER_NO;
+    }
+    return 0;
+}
+
+static int apply_call_finished(struct run *run, struct agent *agent, const struct event *e,
+                               struct err *err)
+{
+    struct call *call;
+    if (call_of(agent, e, &call, err) != 0)
+        return -1;
+    call->result = arena_copy(&agent->history, e->text.p != NULL ? e->text : STR(""));
+    call->outcome =
+        e->type == EVENT_TOOL_FINISHED && str_is(e->outcome, "ok") ? TOOL_OK : TOOL_ERROR;
+    call->state = CALL_DONE;
+    files_add(agent, &agent->files_read, e->files_read);
+    files_add(agent, &agent->files_modified, e->files_modified);
+    agent->context_new += budget_estimate(call->result);
+    if (--agent->calls_open > 0) {
+        slot_yield(run, agent);
+        return 0;
+    }
+    for (size_t i = 0; i < agent->call_count; i++) {
+        const struct call *done = &agent->calls[i];
+        struct message message = {.role = MESSAGE_TOOL,
+                                  .text = done->result,
+                                  .call_id = done->call.id,
+                                  .outcome = done->outcome};
+        message_push(agent, &message);
+    }
+    agent->phase = PHASE_READY;
+    slot_queue(run, agent, e->seq);
+    return 0;
+}
+
+static int apply_nothing(struct run *run, struct agent *agent, const struct event *e,
+                         struct err *err)
+{
+    return 0;
+}
+
+static apply_fn *const table[EVENT_TYPE_COUNT] = {
+    [EVENT_INBOX_TAKEN] = apply_nothing,
+    [EVENT_RUN_STARTED] = apply_run_started,
+    [EVENT_RUN_RESUMED] = apply_run_resumed,
+    [EVENT_RUN_COMPLETED] = apply_run_ended,
+    [EVENT_RUN_FAILED] = apply_run_ended,
+    [EVENT_RUN_CANCELLED] = apply_run_ended,
+    [EVENT_SUBAGENT_CREATED] = apply_created,
+    [EVENT_SUBAGENT_STARTED] = apply_started,
+    [EVENT_SUBAGENT_ATTEMPT] = apply_attempt,
+    [EVENT_SUBAGENT_WAITING] = apply_worked,
+    [EVENT_SUBAGENT_FAILED] = apply_worked,
+    [EVENT_SUBAGENT_COMPLETED] = apply_completed,
+    [EVENT_SUBAGENT_CLOSED] = apply_closed,
+    [EVENT_AGENT_MESSAGE] = apply_message,
+    [EVENT_AGENT_STOPPING] = apply_stopping,
+    [EVENT_MODEL_REQUESTED] = apply_requested,
+    [EVENT_MODEL_REPLIED] = apply_replied,
+    [EVENT_MODEL_FAILED] = apply_failed_request,
+    [EVENT_TOOL_REQUESTED] = apply_call_requested,
+    [EVENT_TOOL_PREPARED] = apply_prepared,
+    [EVENT_TOOL_FINISHED] = apply_call_finished,
+    [EVENT_TOOL_INTERRUPTED] = apply_call_finished,
+    [EVENT_FACTS_GATHERED] = apply_nothing,
+    [EVENT_PERMISSION_ASKED] = apply_asked,
+    [EVENT_PERMISSION_GRANTED] = apply_asked,
+    [EVENT_PERMISSION_DENIED] = apply_asked,
+    [EVENT_CONTRACT_CLAMPED] = apply_nothing,
+    [EVENT_BUDGET_RESERVED] = apply_reserved,
+    [EVENT_BUDGET_WAITING] = apply_waiting,
+    [EVENT_BUDGET_SETTLED] = apply_settled,
+    [EVENT_BUDGET_REFUSED] = apply_nothing,
+    [EVENT_BUDGET_WARNED] = apply_nothing,
+    [EVENT_TIMER_FIRED] = apply_timer,
+};
+
+int run_apply(struct run *run, const struct event *e, struct err *err)
+{
+    struct agent *agent = run_agent_at(run, e->agent_no);
+    if (e->type >= EVENT_TYPE_COUNT || e->seq != run->seq + 1 ||
+        (agent == NULL) != (e->type == EVENT_SUBAGENT_CREATED))
+        return out_of_place(e, err);
+    if (run->status != RUN_RUNNING && e->type != EVENT_RUN_STARTED && e->type != EVENT_INBOX_TAKEN)
+        return out_of_place(e, err);
+    if (table[e->type](run, agent, e, err) != 0)
+        return -1;
+    run->seq = e->seq;
+    run->last_ts = e->ts;
+    run->agents[e->agent_no]->last_seq = e->seq;
+    return 0;
+}

@@ -1,0 +1,201 @@
+/* The calls of one reply. Reads and delegations run side by side; a call that changes something waits for all before it and holds
+ * back all behind it, so that the order that the model wrote is the order that the files see. Pure. */
+#include "base/json.h"
+#include "core/run/state.h"
+
+#define RESULT_BYTES_MIN 2000
+#define RESULT_BYTES_MAX 60000
+
+void call_finish(struct deciding *d, struct agent *agent, struct call *call,
+                 enum tool_outcome outcome, struct str text)
+{
+    struct event *e = draft(d, agent->no, EVENT_TOOL_FINISHED);
+    e->call_id = keep(d, call->call.id);
+    e->outcome = outcome == TOOL_OK ? STR("ok") : STR("error");
+    e->text = text;
+    emit(d, e);
+}
+
+static bool is_barrier(const struct call *call)
+{
+    const struct tool_info *info = tool_info_find(call->call.name);
+    return info != NULL && info->kind != TOOL_CORE && info->class != EFFECT_PURE;
+}
+
+/* Bytes of a result that still fit: half of what is left of the context, shared by the calls of this turn. */
+static int64_t result_bytes(const struct run *run, const struct agent *agent)
+{
+    const struct model_settings *model = settings_model(&run->settings, agent->contract.model.name);
+    int64_t bound = agent->contract.execution.budget.context_tokens;
+    int64_t window = model != NULL ? model->max_context_tokens : 0;
+    if (bound < 0 || bound > window)
+        bound = window;
+    int64_t left = bound - agent->context_known - agent->context_new;
+    int64_t bytes = left * 3 / 2 / (int64_t)(agent->calls_open > 0 ? agent->calls_open : 1);
+    return bytes < RESULT_BYTES_MIN   ? RESULT_BYTES_MIN
+           : bytes > RESULT_BYTES_MAX ? RESULT_BYTES_MAX
+                                      : bytes;
+}
+
+static void requested(struct deciding *d, struct agent *agent, struct call *call)
+{
+    struct event *e = draft(d, agent->no, EVENT_TOOL_REQUESTED);
+    e->call_id = keep(d, call->call.id);
+    e->tool = keep(d, tool_normal_name(call->call.name));
+    e->arguments = keep(d, call->call.arguments);
+    emit(d, e);
+}
+
+/* The effect of a call that is under way, by its state. */
+static void start_effect(struct deciding *d, struct agent *agent, struct call *call,
+                         enum effect_kind kind)
+{
+    const struct tool_info *info = tool_info_find(call->call.name);
+    enum effect_class class = kind == EFFECT_PREPARE || kind == EFFECT_SETTLE ? EFFECT_PURE
+                              : info != NULL                                  ? info->class
+                                                                              : EFFECT_OUTWARD;
+    struct effect *effect = effect_add(d, kind, class, agent, call->call.id);
+    effect->tool = keep(d, tool_normal_name(call->call.name));
+    effect->arguments = keep(d, call->call.arguments);
+    effect->path = keep(d, call->path);
+    effect->before = keep(d, call->before);
+    effect->after = keep(d, call->after);
+    effect->max_result = result_bytes(d->run, agent);
+    effect_seal(d, effect);
+}
+
+void call_perform(struct deciding *d, struct agent *agent, struct call *call)
+{
+    if (!d->failed)
+        start_effect(d, agent, call, EFFECT_TOOL);
+}
+
+static void deny(struct deciding *d, struct agent *agent, struct call *call, const char *reason)
+{
+    requested(d, agent, call);
+    struct event *e = draft(d, agent->no, EVENT_PERMISSION_DENIED);
+    e->call_id = keep(d, call->call.id);
+    e->tool = keep(d, call->call.name);
+    e->reason = keep(d, str_from(reason));
+    e->depth = agent->contract.agent.depth;
+    emit(d, e);
+    call_finish(d, agent, call, TOOL_ERROR, arena_printf(&d->out->arena, "Error: %s", reason));
+}
+
+/* The text of arguments that were no JSON object, or STR_NONE. */
+static struct str unparsed(struct deciding *d, const struct call *call)
+{
+    if (!str_starts(call->call.arguments, STR("{\"$unparsed\":")))
+        return STR_NONE;
+    struct err why = ERR_INIT;
+    struct js *arguments = js_parse(call->call.arguments, &why);
+    struct str text = keep(d, js_get_str(arguments, "$unparsed"));
+    js_free(arguments);
+    return text;
+}
+
+static void put_question(struct deciding *d, struct agent *agent, struct call *call)
+{
+    struct effect *effect = effect_add(d, EFFECT_ASK, EFFECT_OUTWARD, agent, call->call.id);
+    effect->tool = keep(d, call->call.name);
+    effect->arguments = keep(d, call->call.arguments);
+    effect_seal(d, effect);
+}
+
+static void start(struct deciding *d, struct agent *agent, struct call *call)
+{
+    struct err why = ERR_INIT;
+    int64_t limit = turn_call_limit(d->run, agent);
+    if (limit >= 0 && agent->account.tool_calls >= limit) {
+        call_finish(
+            d, agent, call, TOOL_ERROR,
+            arena_printf(&d->out->arena,
+                         "Error: the budget of %lld tool calls is used up; this call was not made.",
+                         (long long)limit));
+        return;
+    }
+    enum permission permission = contract_permits(&agent->contract, call->call.name, &why);
+    if (permission < PERMIT_ASK) {
+        deny(d, agent, call, why.message);
+        return;
+    }
+    struct str text = unparsed(d, call);
+    if (text.p != NULL) {
+        requested(d, agent, call);
+        call_finish(
+            d, agent, call, TOOL_ERROR,
+            arena_printf(&d->out->arena,
+                         "Error: the arguments of this call are not a JSON object. They were: %.*s",
+                         (int)(text.n > 300 ? 300 : text.n), text.p));
+        return;
+    }
+    if (permission == PERMIT_ASK && call->answer != ANSWER_YES) {
+        struct event *e = draft(d, agent->no, EVENT_PERMISSION_ASKED);
+        e->call_id = keep(d, call->call.id);
+        e->tool = keep(d, call->call.name);
+        e->arguments = keep(d, call->call.arguments);
+        emit(d, e);
+        put_question(d, agent, call);
+        return;
+    }
+    requested(d, agent, call);
+    if (d->failed)
+        return;
+    if (call->state == CALL_GATHERING)
+        delegate_call(d, agent, call);
+    else
+        start_effect(d, agent, call, call->state == CALL_PREPARING ? EFFECT_PREPARE : EFFECT_TOOL);
+}
+
+void calls_advance(struct deciding *d, struct agent *agent)
+{
+    bool earlier_open = false;
+    for (size_t i = 0; !d->failed && agent->phase == PHASE_TOOLS &&
+                       agent->stopping == OUTCOME_NONE && i < agent->call_count;
+         i++) {
+        struct call *call = &agent->calls[i];
+        if (call->state == CALL_WAITING) {
+            if (is_barrier(call) && earlier_open)
+                return;
+            start(d, agent, call);
+        }
+        if (call->state != CALL_DONE) {
+            if (is_barrier(call))
+                return;
+            earlier_open = true;
+        }
+    }
+    if (d->failed)
+        return;
+    if (agent->stopping != OUTCOME_NONE)
+        agent_settle_stop(d, agent);
+    else if (agent->phase == PHASE_READY && (agent->no == 0 || agent->slot == SLOT_HELD))
+        turn_advance(d, agent);
+}
+
+void call_resume(struct deciding *d, struct agent *agent, struct call *call)
+{
+    const struct tool_info *info = tool_info_find(call->call.name);
+    if (call->state == CALL_DONE || call->state == CALL_WAITING || call->child_no != 0)
+        return;
+    bool stopping = agent->stopping != OUTCOME_NONE;
+    if (call->state == CALL_RUNNING && call->path.p != NULL) {
+        start_effect(d, agent, call, EFFECT_SETTLE);
+    } else if (stopping) {
+        call_finish(d, agent, call, TOOL_ERROR, STR("Error: stopped before it ended."));
+    } else if (call->state == CALL_ASKED) {
+        put_question(d, agent, call);
+    } else if (call->state == CALL_GATHERING) {
+        delegate_gather(d, agent, call);
+    } else if (call->state == CALL_PREPARING) {
+        start_effect(d, agent, call, EFFECT_PREPARE);
+    } else if (info != NULL && info->class == EFFECT_PURE) {
+        start_effect(d, agent, call, EFFECT_TOOL);
+    } else {
+        struct event *e = draft(d, agent->no, EVENT_TOOL_INTERRUPTED);
+        e->call_id = keep(d, call->call.id);
+        e->text = STR("Error: interrupted, outcome unknown. The program was restarted while this "
+                      "ran; look at what it did before you try it again.");
+        emit(d, e);
+    }
+}

@@ -1,0 +1,462 @@
+/* run_decide: takes one input, logs it as a fact, and lets the part of the core that it concerns decide what follows. Holds the
+ * emitter that all deciding code uses. Pure. */
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "core/run/state.h"
+
+struct event *draft(struct deciding *d, uint32_t agent_no, enum event_type type)
+{
+    struct event *event = arena_alloc(&d->out->arena, sizeof *event);
+    event_init(event, type);
+    event->agent_no = agent_no;
+    return event;
+}
+
+struct str keep(struct deciding *d, struct str text)
+{
+    return arena_copy(&d->out->arena, text);
+}
+
+void emit(struct deciding *d, struct event *event)
+{
+    if (d->failed)
+        return;
+    const struct agent *agent = run_agent_at(d->run, event->agent_no);
+    event->seq = d->run->seq + 1;
+    event->cause_seq = d->cause;
+    event->agent_prev = agent != NULL ? agent->last_seq : 0;
+    event->ts = d->now;
+    if (run_apply(d->run, event, d->err) != 0) {
+        d->err->class = ERR_BUG;
+        d->failed = true;
+        return;
+    }
+    if (d->cause == 0)
+        d->cause = event->seq;
+    d->out->events =
+        grow(d->out->events, d->out->event_count, &d->out->event_capacity, sizeof *d->out->events);
+    d->out->events[d->out->event_count++] = event;
+}
+
+struct effect *effect_add(struct deciding *d, enum effect_kind kind, enum effect_class class,
+                          const struct agent *agent, struct str call_id)
+{
+    struct decision *out = d->out;
+    out->effects =
+        grow(out->effects, out->effect_count, &out->effect_capacity, sizeof *out->effects);
+    struct effect *effect = &out->effects[out->effect_count++];
+    *effect =
+        (struct effect){.kind = kind, .class = class, .seq = d->run->seq, .agent_no = agent->no};
+    effect->call_id = keep(d, call_id);
+    return effect;
+}
+
+void effect_seal(struct deciding *d, const struct effect *effect)
+{
+    struct hasher h;
+    hasher_init(&h);
+    hasher_add(&h, d->run->effects.bytes, sizeof d->run->effects.bytes);
+    effect_hash(&h, effect);
+    d->run->effects = hasher_end(&h);
+}
+
+/* A fact, with the hash over all effects that were decided before it. */
+static struct event *fact(struct deciding *d, uint32_t agent_no, enum event_type type)
+{
+    char hex[HASH_HEX + 1];
+    struct event *event = draft(d, agent_no, type);
+    hash_hex(&d->run->effects, hex);
+    event->effects = keep(d, (struct str){hex, 16});
+    return event;
+}
+
+/* --- the inbox ------------------------------------------------------------------------------------------------- */
+
+static void start_failed(struct deciding *d, struct str why)
+{
+    struct event *e = draft(d, 0, EVENT_RUN_FAILED);
+    e->outcome = STR("error");
+    e->error = why;
+    struct ending ending = {OUTCOME_ERROR, STR_NONE, why};
+    e->result = result_object(d, run_agent_at(d->run, 0), &ending);
+    emit(d, e);
+}
+
+static void inbox_start(struct deciding *d, const struct js *body)
+{
+    struct run *run = d->run;
+    struct err why = ERR_INIT;
+    struct buf text;
+    struct settings settings;
+    struct contract contract;
+    if (run->status != RUN_NEW)
+        return; /* a second start message changes nothing */
+    buf_init(&text, 1 << 20);
+    js_print(js_get(body, "settings"), &text);
+    struct event *e = draft(d, 0, EVENT_RUN_STARTED);
+    e->run_id = run->id;
+    e->session_id = keep(d, js_get_str(body, "session_id"));
+    e->user_id = keep(d, js_get_str(body, "user_id"));
+    e->workspace_id = keep(d, js_get_str(body, "workspace_id"));
+    e->workspace_path = keep(d, js_get_str(body, "workspace_path"));
+    e->task = keep(d, js_get_str(body, "task"));
+    e->asker = keep(d, js_get_str(body, "asker"));
+    e->settings = keep(d, buf_view(&text));
+    struct facts facts = {.run_id = run->id,
+                          .session_id = e->session_id,
+                          .agent_id = run->id,
+                          .parent_task = e->task,
+                          .workspace_path = e->workspace_path,
+                          .remaining_tokens = UNLIMITED,
+                          .remaining_cost_nano = UNLIMITED,
+                          .remaining_wall_ms = UNLIMITED,
+                          .asker = str_is(e->asker, "terminal") ? ASKER_ROOT_TERMINAL : ASKER_ROOT};
+    struct delegation request = {.door = DOOR_ROOT, .task = e->task, .name = STR("root")};
+    request.asked = (struct limits){ASK_NOTHING, ASK_NOTHING, ASK_NOTHING,
+                                    ASK_NOTHING, ASK_NOTHING, ASK_NOTHING};
+    request.max_retries = request.attempt_timeout_ms = ASK_NOTHING;
+    if (settings_parse(&d->out->arena, js_get(body, "settings"), &settings, &why) != 0) {
+        settings_init(&settings);
+        struct jw w;
+        buf_clear(&text);
+        jw_init(&w, &text);
+        settings_print(&settings, &w);
+        e->settings = keep(d, buf_view(&text));
+    } else if (contract_root(&d->out->arena, &settings, &request, &facts, &contract, &why) == 0) {
+        buf_clear(&text);
+        contract_print(&contract, &text);
+        e->contract = keep(d, buf_view(&text));
+    }
+    buf_release(&text);
+    emit(d, e);
+    if (why.class != ERR_NONE) {
+        start_failed(d, keep(d, str_from(why.message)));
+        return;
+    }
+    struct agent *root = run_agent_at(run, 0);
+    struct str system = prompt_root(d);
+    struct str instructions = js_get_str(body, "instructions");
+    message_add(d, root, "system", NULL, system);
+    if (instructions.n > 0)
+        message_add(d, root, "system", NULL, keep(d, instructions));
+    message_add(d, root, "user", NULL, keep(d, run->task));
+    turn_advance(d, root);
+}
+
+static void inbox_cancel(struct deciding *d, const struct js *body)
+{
+    struct str reason = js_get_str(body, "reason");
+    agent_stop(d, run_agent_at(d->run, 0), OUTCOME_CANCELLED,
+               reason.n > 0 ? keep(d, reason) : STR("cancelled"));
+}
+
+static void inbox_approve(struct deciding *d, const struct js *body)
+{
+    struct agent *agent = run_agent_at(d->run, (uint32_t)js_get_int(body, "agent_no", UINT32_MAX));
+    struct call *call = agent != NULL ? call_find(agent, js_get_str(body, "call_id")) : NULL;
+    if (call == NULL || call->state != CALL_ASKED || agent->stopping != OUTCOME_NONE)
+        return;
+    bool yes = str_is(js_get_str(body, "answer"), "yes");
+    struct event *e = draft(d, agent->no, yes ? EVENT_PERMISSION_GRANTED : EVENT_PERMISSION_DENIED);
+    e->call_id = keep(d, call->call.id);
+    e->tool = keep(d, call->call.name);
+    if (!yes) {
+        e->reason = STR("the user said no");
+        e->depth = agent->contract.agent.depth;
+    }
+    emit(d, e);
+    if (!yes)
+        call_finish(d, agent, call, TOOL_ERROR,
+                    STR("Error: the user refused this call. Do not try it again; find another way "
+                        "or stop."));
+    calls_advance(d, agent);
+}
+
+static void on_inbox(struct deciding *d, const struct input *input)
+{
+    struct err why = ERR_INIT;
+    struct js *body = js_parse(input->body, &why);
+    struct buf text;
+    buf_init(&text, SIZE_MAX / 4);
+    struct event *e = fact(d, 0, EVENT_INBOX_TAKEN);
+    e->inbox_id = input->inbox_id;
+    e->kind = input->message_kind;
+    e->sender = input->sender;
+    if (body != NULL)
+        js_print(body, &text);
+    else
+        buf_text(&text, "{}");
+    e->body = keep(d, buf_view(&text));
+    buf_release(&text);
+    emit(d, e);
+    d->out->inbox_id = input->inbox_id;
+    bool running = d->run->status == RUN_RUNNING;
+    if (str_is(input->message_kind, "start"))
+        inbox_start(d, body);
+    else if (running && str_is(input->message_kind, "cancel"))
+        inbox_cancel(d, body);
+    else if (running && str_is(input->message_kind, "approve"))
+        inbox_approve(d, body);
+    js_free(body);
+}
+
+/* --- time and crashes ------------------------------------------------------------------------------------------------ */
+
+static void on_tick(struct deciding *d)
+{
+    static const char *const kinds[] = {"wall", "attempt", "backoff"};
+    struct timer timer;
+    if (!timer_first(d->run, &timer) || timer.at > d->now)
+        return;
+    struct agent *agent = run_agent_at(d->run, timer.agent_no);
+    struct event *e = fact(d, agent->no, EVENT_TIMER_FIRED);
+    e->kind = str_from(kinds[timer.kind]);
+    emit(d, e);
+    if (timer.kind == TIMER_BACKOFF) {
+        turn_advance(d, agent);
+        return;
+    }
+    int64_t limit = timer.kind == TIMER_WALL ? agent->contract.execution.budget.wall_ms
+                                             : agent->contract.execution.attempt_timeout_ms;
+    agent_stop(d, agent, OUTCOME_TIMEOUT,
+               arena_printf(&d->out->arena, "%s of %lld ms is used up",
+                            timer.kind == TIMER_WALL ? "wall time" : "the time of one attempt",
+                            (long long)limit));
+}
+
+/* What was under way when the last owner ended is settled by kind: see DESIGN.md "Resume". */
+static void resume_agent(struct deciding *d, struct agent *agent)
+{
+    if (agent->phase == PHASE_ASKING)
+        turn_interrupted(d, agent);
+    for (size_t i = 0; agent->phase == PHASE_TOOLS && i < agent->call_count; i++)
+        call_resume(d, agent, &agent->calls[i]);
+    if (agent->stopping != OUTCOME_NONE)
+        agent_settle_stop(d, agent);
+    else if (agent->phase == PHASE_TOOLS)
+        calls_advance(d, agent);
+    else if (agent->phase == PHASE_READY && (agent->no == 0 || agent->slot == SLOT_HELD))
+        turn_advance(d, agent);
+}
+
+static void on_resume(struct deciding *d, const struct input *input)
+{
+    if (d->run->status != RUN_RUNNING)
+        return;
+    /* Which effects the last decisions before the crash had is not in the log: start the hash anew, the same way in replay. */
+    memset(&d->run->effects, 0, sizeof d->run->effects);
+    struct event *e = fact(d, 0, EVENT_RUN_RESUMED);
+    e->owner = input->owner;
+    e->epoch = (int64_t)input->epoch;
+    emit(d, e);
+    /* Children first: a child that ends here answers its parent's call. */
+    for (uint32_t no = d->run->agent_count; no-- > 0 && !d->failed;) {
+        struct agent *agent = run_agent_at(d->run, no);
+        if (agent->phase != PHASE_DONE && agent->phase != PHASE_NEW)
+            resume_agent(d, agent);
+    }
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------------------ */
+
+static void on_prepared(struct deciding *d, struct agent *agent, struct call *call,
+                        const struct input *input)
+{
+    if (call->state != CALL_PREPARING)
+        return;
+    struct event *e = fact(d, agent->no, EVENT_TOOL_PREPARED);
+    e->call_id = keep(d, call->call.id);
+    e->path = input->path;
+    e->before = input->before;
+    e->after = input->after;
+    emit(d, e);
+    if (agent->stopping != OUTCOME_NONE) {
+        call_finish(d, agent, call, TOOL_ERROR, STR("Error: stopped before anything was changed."));
+        agent_settle_stop(d, agent);
+        return;
+    }
+    call_perform(d, agent, call);
+}
+
+static void on_result(struct deciding *d, struct agent *agent, struct call *call,
+                      const struct input *input)
+{
+    if (call->state != CALL_RUNNING && call->state != CALL_PREPARING)
+        return;
+    struct event *e = fact(
+        d, agent->no, input->kind == INPUT_RESULT ? EVENT_TOOL_FINISHED : EVENT_TOOL_INTERRUPTED);
+    e->call_id = keep(d, call->call.id);
+    e->text = input->text;
+    if (input->kind == INPUT_RESULT) {
+        e->outcome = input->outcome == TOOL_OK ? STR("ok") : STR("error");
+        e->files_read = input->files_read;
+        e->files_modified = input->files_modified;
+    }
+    emit(d, e);
+    if (agent->stopping != OUTCOME_NONE)
+        agent_settle_stop(d, agent);
+    else
+        calls_advance(d, agent);
+}
+
+static void on_facts(struct deciding *d, struct agent *agent, struct call *call,
+                     const struct input *input)
+{
+    if (call->state != CALL_GATHERING)
+        return;
+    struct event *e = fact(d, agent->no, EVENT_FACTS_GATHERED);
+    e->call_id = keep(d, call->call.id);
+    e->files = input->files;
+    emit(d, e);
+    if (agent->stopping != OUTCOME_NONE) {
+        call_finish(d, agent, call, TOOL_ERROR,
+                    STR("Error: stopped before the sub-agent was started."));
+        agent_settle_stop(d, agent);
+        return;
+    }
+    delegate_gathered(d, agent, call, input->files);
+    calls_advance(d, agent);
+}
+
+static void add_usage(struct event *e, const struct usage *usage)
+{
+    struct {
+        int64_t from;
+        int64_t *to;
+    } const pairs[] = {{usage->input, &e->input_tokens},
+                       {usage->cached, &e->cached_tokens},
+                       {usage->cache_write, &e->cache_write_tokens},
+                       {usage->output, &e->output_tokens},
+                       {usage->reasoning, &e->reasoning_tokens}};
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        if (pairs[i].from >= 0)
+            *pairs[i].to = pairs[i].from;
+    }
+}
+
+/* Arguments in one canonical spelling, so that logging and reading back give the same bytes. */
+static struct str calls_json(struct deciding *d, const struct model_reply *reply)
+{
+    struct buf out;
+    struct jw w;
+    buf_init(&out, SIZE_MAX / 4);
+    jw_init(&w, &out);
+    jw_array(&w);
+    for (size_t i = 0; i < reply->call_count; i++) {
+        struct err why = ERR_INIT;
+        struct js *arguments = js_parse(reply->calls[i].arguments, &why);
+        struct buf text;
+        buf_init(&text, SIZE_MAX / 4);
+        if (js_kind(arguments) == JS_OBJECT)
+            js_print(arguments, &text);
+        else
+            buf_text(&text, "{}");
+        jw_object(&w);
+        jw_kstr(&w, "id", reply->calls[i].id);
+        jw_kstr(&w, "name", reply->calls[i].name);
+        jw_kraw(&w, "arguments", buf_view(&text));
+        jw_end_object(&w);
+        buf_release(&text);
+        js_free(arguments);
+    }
+    jw_end_array(&w);
+    struct str json = keep(d, buf_view(&out));
+    buf_release(&out);
+    return json;
+}
+
+static void on_reply(struct deciding *d, struct agent *agent, const struct input *input)
+{
+    const struct model_reply *reply = input->reply;
+    struct event *e = fact(d, agent->no, EVENT_MODEL_REPLIED);
+    e->call_id = keep(d, agent->request_id);
+    e->text = reply->text;
+    if (reply->call_count > 0)
+        e->calls = calls_json(d, reply);
+    e->finish = reply->finish;
+    e->completeness = reply->completeness == REPLY_CUT ? STR("cut") : STR("whole");
+    add_usage(e, &reply->usage);
+    e->response_id = reply->response_id;
+    e->model_effective = reply->model;
+    if (reply->first_token_ms >= 0)
+        e->first_token_ms = reply->first_token_ms;
+    e->extras = reply->extras;
+    emit(d, e);
+    turn_replied(d, agent, reply);
+}
+
+static void on_failure(struct deciding *d, struct agent *agent, const struct input *input)
+{
+    const struct model_failure *failure = input->failure;
+    struct event *e = fact(d, agent->no, EVENT_MODEL_FAILED);
+    e->call_id = keep(d, agent->request_id);
+    e->class = str_from(err_class_text(failure->class));
+    if (failure->http_status > 0)
+        e->http_status = failure->http_status;
+    if (failure->retry_after_ms >= 0)
+        e->retry_after_ms = failure->retry_after_ms;
+    e->error = failure->message;
+    e->partial = failure->partial;
+    if (input->sent == REQUEST_UNSENT)
+        e->sent = STR("no");
+    add_usage(e, &failure->usage);
+    if (agent->stopping == OUTCOME_NONE &&
+        (failure->class == ERR_RETRY || failure->class == ERR_TIMEOUT) &&
+        agent->tries + 1 < d->run->settings.model_attempts)
+        e->retry_at = d->now + retry_delay(d->run, agent, failure);
+    emit(d, e);
+    turn_failed(d, agent, input);
+}
+
+static void on_answer(struct deciding *d, const struct input *input)
+{
+    struct agent *agent = run_agent_at(d->run, input->agent_no);
+    if (agent == NULL || d->run->status != RUN_RUNNING)
+        return;
+    if (input->kind == INPUT_REPLY || input->kind == INPUT_FAILURE) {
+        if (agent->phase != PHASE_ASKING || !str_eq(agent->request_id, input->call_id))
+            return;
+        if (input->kind == INPUT_REPLY)
+            on_reply(d, agent, input);
+        else
+            on_failure(d, agent, input);
+        return;
+    }
+    struct call *call = agent->phase == PHASE_TOOLS ? call_find(agent, input->call_id) : NULL;
+    if (call == NULL || call->state == CALL_DONE || call->child_no != 0)
+        return;
+    if (input->kind == INPUT_PREPARED)
+        on_prepared(d, agent, call, input);
+    else if (input->kind == INPUT_FACTS)
+        on_facts(d, agent, call, input);
+    else
+        on_result(d, agent, call, input);
+}
+
+int run_decide(struct run *run, const struct input *input, struct decision *out, struct err *err)
+{
+    struct deciding d = {.run = run, .out = out, .now = input->now, .err = err};
+    /* Time never runs backwards in a log, whatever the machine's clock does. */
+    if (d.now < run->last_ts)
+        d.now = run->last_ts;
+    switch (input->kind) {
+    case INPUT_INBOX:
+        if (run->status == RUN_NEW || run->status == RUN_RUNNING)
+            on_inbox(&d, input);
+        break;
+    case INPUT_RESUME:
+        on_resume(&d, input);
+        break;
+    case INPUT_TICK:
+        if (run->status == RUN_RUNNING)
+            on_tick(&d);
+        break;
+    default:
+        on_answer(&d, input);
+        break;
+    }
+    if (!d.failed && out->event_count > 0)
+        schedule(&d);
+    return d.failed ? -1 : 0;
+}

@@ -1,0 +1,37 @@
+/* Effects: what the core asks the shell to do. Each names the event that announced it; costly and outward ones may
+ * start only when that event is durable. An effect is data: (agent, call), never a pointer into a run. */
+#ifndef CADRE_CORE_RUN_EFFECT_H
+#define CADRE_CORE_RUN_EFFECT_H
+
+#include "base/hash.h"
+#include "core/contract/tools.h"
+
+enum effect_kind {
+    EFFECT_MODEL,   /* ask the model with the agent's conversation → REPLY | FAILURE */
+    EFFECT_TOOL,    /* run a tool → RESULT | LOST */
+    EFFECT_PREPARE, /* look at what a writing tool will change → PREPARED | RESULT (an error) */
+    EFFECT_SETTLE,  /* after a crash: was the prepared change made? → RESULT | LOST */
+    EFFECT_GATHER,  /* read files for a child's prompt → FACTS */
+    EFFECT_ASK, /* put a question to the person at the terminal → an approve message in the inbox */
+    EFFECT_ABORT, /* end the call's running effect; it still answers, with FAILURE (cancelled), LOST or RESULT */
+};
+
+struct effect {
+    enum effect_kind kind;
+    enum effect_class class;
+    uint64_t seq; /* of the announcing event */
+    uint32_t agent_no;
+    struct str call_id;
+    struct str tool;
+    struct str arguments;           /* JSON object; GATHER: JSON array of paths */
+    struct str path, before, after; /* TOOL of a prepared call, SETTLE */
+    int64_t output_limit;           /* MODEL */
+    int64_t max_result;             /* TOOL: bytes of text that fit into the conversation */
+    struct hash conversation;       /* MODEL: hash over what is sent */
+    enum { TOOLS_OFFERED, TOOLS_WITHHELD } tools;
+};
+
+void effect_hash(struct hasher *h, const struct effect *effect);
+const char *effect_kind_text(enum effect_kind kind);
+
+#endif

@@ -1,0 +1,190 @@
+/* Events: the only way that a run changes. One flat struct holds the fields of every kind; a table says which
+ * fields a kind has, and printing, parsing and the docs walk that table. A field that is empty is not printed.
+ *
+ * A fact (cause_seq 0) carries an input from outside, whole, so that replay can feed it to run_decide again.
+ * Everything else is a decision, and names the fact that led to it. */
+#ifndef CADRE_CORE_RUN_EVENT_H
+#define CADRE_CORE_RUN_EVENT_H
+
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "core/run/row.h"
+
+#define EVENT_VERSION 1
+
+/* name, kind: S a string, I an integer (absent when INT64_MIN), J raw JSON text. */
+#define EVENT_FIELDS(X)                                                                            \
+    X(effects, S) /* of a fact: hash over all effects decided before it */                         \
+    X(run_id, S)                                                                                   \
+    X(session_id, S)                                                                               \
+    X(user_id, S)                                                                                  \
+    X(workspace_id, S)                                                                             \
+    X(workspace_path, S)                                                                           \
+    X(task, S)                                                                                     \
+    X(asker, S)    /* who answers questions: terminal | nobody */                                  \
+    X(settings, J) /* config as it was when the run started */                                     \
+    X(contract, J)                                                                                 \
+    X(owner, S)                                                                                    \
+    X(epoch, I)                                                                                    \
+    X(inbox_id, I)                                                                                 \
+    X(kind, S)                                                                                     \
+    X(body, J)                                                                                     \
+    X(sender, S)                                                                                   \
+    X(task_id, S)                                                                                  \
+    X(sub_agent_id, S)                                                                             \
+    X(step_idx, I)                                                                                 \
+    X(parent_no, I)                                                                                \
+    X(parent_call, S) /* the parent's tool call that waits for this child */                       \
+    X(name, S)                                                                                     \
+    X(objective, S)                                                                                \
+    X(scope, S)                                                                                    \
+    X(context, S)                                                                                  \
+    X(worktree_path, S)                                                                            \
+    X(strategy, S)                                                                                 \
+    X(branch, S)                                                                                   \
+    X(base_ref, S)                                                                                 \
+    X(attempt, I)                                                                                  \
+    X(output_path, S)                                                                              \
+    X(outcome, S)                                                                                  \
+    X(response, S)                                                                                 \
+    X(error, S)                                                                                    \
+    X(final_status, S)                                                                             \
+    X(close_reason, S)                                                                             \
+    X(result, J) /* the result object of CONTRACT.md */                                            \
+    X(role, S)                                                                                     \
+    X(note, S) /* why cadre itself said this: warn | last_turn | cut | empty */                    \
+    X(text, S)                                                                                     \
+    X(model, S)                                                                                    \
+    X(provider, S)                                                                                 \
+    X(origin, S)                                                                                   \
+    X(tools, S)   /* offered | withheld */                                                         \
+    X(request, S) /* hash of the conversation that was sent */                                     \
+    X(estimate, I)                                                                                 \
+    X(output_limit, I)                                                                             \
+    X(calls, J)                                                                                    \
+    X(finish, S)                                                                                   \
+    X(completeness, S)                                                                             \
+    X(input_tokens, I)                                                                             \
+    X(cached_tokens, I)                                                                            \
+    X(cache_write_tokens, I)                                                                       \
+    X(output_tokens, I)                                                                            \
+    X(reasoning_tokens, I)                                                                         \
+    X(response_id, S)                                                                              \
+    X(model_effective, S)                                                                          \
+    X(first_token_ms, I)                                                                           \
+    X(extras, J)                                                                                   \
+    X(class, S)                                                                                    \
+    X(http_status, I)                                                                              \
+    X(retry_after_ms, I)                                                                           \
+    X(retry_at, I)                                                                                 \
+    X(partial, S)                                                                                  \
+    X(sent, S) /* no: the request never left, so it costs nothing */                               \
+    X(tokens, I)                                                                                   \
+    X(cost_nano, I)                                                                                \
+    X(used_tokens, I)                                                                              \
+    X(used_cost_nano, I)                                                                           \
+    X(percent, I)                                                                                  \
+    X(reason, S)                                                                                   \
+    X(tool, S)                                                                                     \
+    X(arguments, J)                                                                                \
+    X(path, S)                                                                                     \
+    X(before, S) /* hash of the file, or "absent" */                                               \
+    X(after, S)                                                                                    \
+    X(files_read, J)                                                                               \
+    X(files_modified, J)                                                                           \
+    X(files, J)                                                                                    \
+    X(clamps, J)                                                                                   \
+    X(depth, I)
+
+/* symbol, type text, its fields */
+#define EVENT_TYPES(X)                                                                             \
+    X(INBOX_TAKEN, "inbox.taken", "effects inbox_id kind sender body")                             \
+    X(RUN_STARTED, "run.started",                                                                  \
+      "run_id session_id user_id workspace_id workspace_path task asker settings contract")        \
+    X(RUN_RESUMED, "run.resumed", "effects owner epoch")                                           \
+    X(RUN_COMPLETED, "run.completed", "outcome response result")                                   \
+    X(RUN_FAILED, "run.failed", "outcome error response result")                                   \
+    X(RUN_CANCELLED, "run.cancelled", "outcome error response result")                             \
+    X(SUBAGENT_CREATED, "agent.subagent_created",                                                  \
+      "task_id sub_agent_id step_idx name objective scope context parent_no parent_call contract") \
+    X(SUBAGENT_STARTED, "agent.subagent_started",                                                  \
+      "task_id sub_agent_id step_idx worktree_path strategy branch base_ref")                      \
+    X(SUBAGENT_ATTEMPT, "agent.subagent_attempt", "task_id sub_agent_id step_idx attempt")         \
+    X(SUBAGENT_WAITING, "agent.subagent_waiting_for_merge",                                        \
+      "task_id sub_agent_id step_idx outcome output_path response")                                \
+    X(SUBAGENT_FAILED, "agent.subagent_failed",                                                    \
+      "task_id sub_agent_id step_idx outcome error response")                                      \
+    X(SUBAGENT_COMPLETED, "agent.subagent_completed", "task_id sub_agent_id step_idx")             \
+    X(SUBAGENT_CLOSED, "agent.subagent_closed",                                                    \
+      "task_id sub_agent_id step_idx final_status close_reason result")                            \
+    X(AGENT_MESSAGE, "agent.message", "role note text")                                            \
+    X(AGENT_STOPPING, "agent.stopping", "outcome reason")                                          \
+    X(MODEL_REQUESTED, "model.requested",                                                          \
+      "model provider origin attempt tools estimate output_limit request")                         \
+    X(MODEL_REPLIED, "model.replied",                                                              \
+      "effects text calls finish completeness input_tokens cached_tokens cache_write_tokens "      \
+      "output_tokens reasoning_tokens response_id model_effective first_token_ms extras")          \
+    X(MODEL_FAILED, "model.failed",                                                                \
+      "effects class http_status retry_after_ms retry_at error partial sent input_tokens "         \
+      "output_tokens")                                                                             \
+    X(TOOL_REQUESTED, "tool.requested", "tool arguments")                                          \
+    X(TOOL_PREPARED, "tool.prepared", "effects path before after")                                 \
+    X(TOOL_FINISHED, "tool.finished", "effects outcome text files_read files_modified")            \
+    X(TOOL_INTERRUPTED, "tool.interrupted", "effects text")                                        \
+    X(FACTS_GATHERED, "facts.gathered", "effects files")                                           \
+    X(PERMISSION_ASKED, "permission.asked", "tool arguments")                                      \
+    X(PERMISSION_GRANTED, "permission.granted", "tool")                                            \
+    X(PERMISSION_DENIED, "permission.denied", "tool reason depth")                                 \
+    X(CONTRACT_CLAMPED, "contract.clamped", "clamps")                                              \
+    X(BUDGET_RESERVED, "budget.reserved", "tokens cost_nano")                                      \
+    X(BUDGET_WAITING, "budget.waiting", "tokens cost_nano")                                        \
+    X(BUDGET_SETTLED, "budget.settled", "tokens cost_nano used_tokens used_cost_nano")             \
+    X(BUDGET_REFUSED, "budget.refused", "reason")                                                  \
+    X(BUDGET_WARNED, "budget.warned", "percent")                                                   \
+    X(TIMER_FIRED, "timer.fired", "effects kind")
+
+enum event_type {
+#define X(symbol, text, fields) EVENT_##symbol,
+    EVENT_TYPES(X)
+#undef X
+        EVENT_TYPE_COUNT
+};
+
+#define EVENT_ABSENT INT64_MIN
+
+struct event {
+    uint64_t seq;
+    uint64_t cause_seq;
+    uint64_t agent_prev;
+    uint32_t agent_no;
+    enum event_type type;
+    int64_t ts;
+    struct str call_id;
+#define S struct str
+#define J struct str
+#define I int64_t
+#define X(name, kind) kind name;
+    EVENT_FIELDS(X)
+#undef X
+#undef S
+#undef J
+#undef I
+};
+
+/* Empty strings and absent integers. */
+void event_init(struct event *event, enum event_type type);
+const char *event_type_text(enum event_type type);
+/* Appends the payload object. */
+void event_print(const struct event *event, struct buf *out);
+/* Appends the one line of the condensed timeline. */
+void event_summary(const struct event *event, struct buf *out);
+/* From a stored row; strings live in the arena. CORRUPT for an unknown type, a newer version or a wrong shape. */
+int event_parse(const struct event_row *row, struct arena *arena, struct event *event,
+                struct err *err);
+/* The type's documentation row for docs: the field names, in order. */
+const char *event_fields_text(enum event_type type);
+
+#endif

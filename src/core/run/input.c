@@ -1,0 +1,124 @@
+/* Facts back into inputs, for replay: the inverse of what decide.c and its neighbours log first. Pure. */
+#include "core/run/input.h"
+
+#include "base/json.h"
+
+static struct usage usage_of(const struct event *e)
+{
+    struct usage u = USAGE_NONE;
+    if (e->input_tokens != EVENT_ABSENT)
+        u.input = e->input_tokens;
+    if (e->cached_tokens != EVENT_ABSENT)
+        u.cached = e->cached_tokens;
+    if (e->cache_write_tokens != EVENT_ABSENT)
+        u.cache_write = e->cache_write_tokens;
+    if (e->output_tokens != EVENT_ABSENT)
+        u.output = e->output_tokens;
+    if (e->reasoning_tokens != EVENT_ABSENT)
+        u.reasoning = e->reasoning_tokens;
+    return u;
+}
+
+static int calls_from(struct str json, struct arena *arena, struct model_reply *reply,
+                      struct err *err)
+{
+    if (json.p == NULL)
+        return 0;
+    struct js *doc = js_parse(json, err);
+    if (doc == NULL)
+        return -1;
+    reply->call_count = js_count(doc);
+    reply->calls = arena_alloc(arena, (reply->call_count + 1) * sizeof *reply->calls);
+    for (size_t i = 0; i < reply->call_count; i++) {
+        const struct js *item = js_at(doc, i);
+        struct buf text;
+        buf_init(&text, SIZE_MAX / 4);
+        js_print(js_get(item, "arguments"), &text);
+        reply->calls[i].id = arena_copy(arena, js_get_str(item, "id"));
+        reply->calls[i].name = arena_copy(arena, js_get_str(item, "name"));
+        reply->calls[i].arguments = arena_copy(arena, buf_view(&text));
+        buf_release(&text);
+    }
+    js_free(doc);
+    return 0;
+}
+
+static int reply_from(const struct event *e, struct arena *arena, struct model_reply *reply,
+                      struct err *err)
+{
+    memset(reply, 0, sizeof *reply);
+    reply->text = e->text;
+    reply->finish = e->finish;
+    reply->completeness = str_is(e->completeness, "cut") ? REPLY_CUT : REPLY_WHOLE;
+    reply->usage = usage_of(e);
+    reply->response_id = e->response_id;
+    reply->model = e->model_effective;
+    reply->first_token_ms = e->first_token_ms == EVENT_ABSENT ? -1 : e->first_token_ms;
+    reply->extras = e->extras;
+    return calls_from(e->calls, arena, reply, err);
+}
+
+static void failure_from(const struct event *e, struct model_failure *failure)
+{
+    memset(failure, 0, sizeof *failure);
+    failure->class = err_class_parse(e->class);
+    failure->http_status = e->http_status == EVENT_ABSENT ? 0 : (int)e->http_status;
+    failure->retry_after_ms = e->retry_after_ms == EVENT_ABSENT ? -1 : e->retry_after_ms;
+    failure->message = e->error;
+    failure->partial = e->partial;
+    failure->usage = usage_of(e);
+}
+
+int input_from_event(const struct event *e, struct arena *arena, struct input_storage *storage,
+                     struct input *input, struct err *err)
+{
+    *input = (struct input){.now = e->ts, .agent_no = e->agent_no, .call_id = e->call_id};
+    switch (e->type) {
+    case EVENT_INBOX_TAKEN:
+        input->kind = INPUT_INBOX;
+        input->inbox_id = e->inbox_id;
+        input->message_kind = e->kind;
+        input->body = e->body;
+        input->sender = e->sender;
+        return 0;
+    case EVENT_RUN_RESUMED:
+        input->kind = INPUT_RESUME;
+        input->owner = e->owner;
+        input->epoch = (uint64_t)e->epoch;
+        return 0;
+    case EVENT_TIMER_FIRED:
+        input->kind = INPUT_TICK;
+        return 0;
+    case EVENT_MODEL_REPLIED:
+        input->kind = INPUT_REPLY;
+        input->reply = &storage->reply;
+        return reply_from(e, arena, &storage->reply, err);
+    case EVENT_MODEL_FAILED:
+        input->kind = INPUT_FAILURE;
+        input->failure = &storage->failure;
+        input->sent = str_is(e->sent, "no") ? REQUEST_UNSENT : REQUEST_SENT;
+        failure_from(e, &storage->failure);
+        return 0;
+    case EVENT_TOOL_PREPARED:
+        input->kind = INPUT_PREPARED;
+        input->path = e->path;
+        input->before = e->before;
+        input->after = e->after;
+        return 0;
+    case EVENT_TOOL_FINISHED:
+    case EVENT_TOOL_INTERRUPTED:
+        input->kind = e->type == EVENT_TOOL_FINISHED ? INPUT_RESULT : INPUT_LOST;
+        input->text = e->text;
+        input->outcome = str_is(e->outcome, "ok") ? TOOL_OK : TOOL_ERROR;
+        input->files_read = e->files_read;
+        input->files_modified = e->files_modified;
+        return 0;
+    case EVENT_FACTS_GATHERED:
+        input->kind = INPUT_FACTS;
+        input->files = e->files;
+        return 0;
+    default:
+        return err_set(err, ERR_CORRUPT, "event %llu (%s) claims to be a fact and is none",
+                       (unsigned long long)e->seq, event_type_text(e->type));
+    }
+}

@@ -1,0 +1,55 @@
+/* Inputs: everything that can happen to a run from outside. Adapters build them; nobody else changes a run.
+ * Views live until run_decide returns. An answer to a call that the run no longer waits for is dropped. */
+#ifndef CADRE_CORE_RUN_INPUT_H
+#define CADRE_CORE_RUN_INPUT_H
+
+#include "core/run/event.h"
+#include "core/run/message.h"
+
+enum input_kind {
+    INPUT_INBOX,    /* start, cancel, send, approve: a row of the inbox */
+    INPUT_RESUME,   /* a new owner took the run over after a crash or a stop */
+    INPUT_TICK,     /* the earliest deadline has passed */
+    INPUT_REPLY,    /* a model answered */
+    INPUT_FAILURE,  /* a model call failed */
+    INPUT_PREPARED, /* a tool says what it will change */
+    INPUT_RESULT,   /* a tool ended */
+    INPUT_LOST,     /* a tool's outcome cannot be known (after a crash, or aborted half-way) */
+    INPUT_FACTS,    /* what a GATHER effect read */
+};
+
+struct input {
+    enum input_kind kind;
+    int64_t now;
+    uint32_t agent_no;
+    struct str call_id; /* of the model request or the tool call that this answers */
+    /* INPUT_INBOX */
+    int64_t inbox_id;
+    struct str message_kind, body, sender;
+    /* INPUT_RESUME */
+    struct str owner;
+    uint64_t epoch;
+    /* INPUT_REPLY, INPUT_FAILURE */
+    const struct model_reply *reply;
+    const struct model_failure *failure;
+    enum { REQUEST_SENT, REQUEST_UNSENT } sent; /* UNSENT: it never left this process */
+    /* INPUT_PREPARED */
+    struct str path, before, after; /* hashes in hex, or "absent" */
+    /* INPUT_RESULT, INPUT_LOST */
+    struct str text;
+    enum tool_outcome outcome;
+    struct str files_read, files_modified; /* JSON arrays of paths, or STR_NONE */
+    /* INPUT_FACTS */
+    struct str files; /* JSON array of {path, text | error} */
+};
+
+/* Rebuilds the input that a logged fact carries, for replay. reply and failure storage is the caller's; strings live in
+ * the arena or in the event. CORRUPT when the event is no fact. */
+struct input_storage {
+    struct model_reply reply;
+    struct model_failure failure;
+};
+int input_from_event(const struct event *fact, struct arena *arena, struct input_storage *storage,
+                     struct input *input, struct err *err);
+
+#endif

@@ -1,0 +1,69 @@
+/* Provider-neutral messages: what the log stores and what every API's renderer turns into its own shape.
+ * Plain data; all views belong to whoever built the message (an agent's arena, a decoded reply). */
+#ifndef CADRE_CORE_RUN_MESSAGE_H
+#define CADRE_CORE_RUN_MESSAGE_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+enum message_role { MESSAGE_SYSTEM, MESSAGE_USER, MESSAGE_ASSISTANT, MESSAGE_TOOL };
+
+/* One tool call of an assistant message. Ids are unique within an agent's history. */
+struct tool_call {
+    struct str id;
+    struct str name;
+    struct str arguments; /* text of a JSON object, always valid */
+};
+
+enum tool_outcome { TOOL_OK, TOOL_ERROR };
+
+struct message {
+    enum message_role role;
+    struct str text;         /* may be empty for an assistant message with calls */
+    struct tool_call *calls; /* assistant only */
+    size_t call_count;
+    struct str call_id;        /* tool only: the call that this answers */
+    enum tool_outcome outcome; /* tool only */
+    struct str extras;         /* opaque JSON that the same API wants echoed, or STR_NONE */
+};
+
+/* What a request cost, as the server reports it. -1: not reported. */
+struct usage {
+    int64_t input;  /* all input tokens, cached ones included */
+    int64_t cached; /* of these, read from the provider's cache */
+    int64_t cache_write;
+    int64_t output; /* all output tokens, reasoning included */
+    int64_t reasoning;
+};
+#define USAGE_NONE ((struct usage){-1, -1, -1, -1, -1})
+
+/* A complete answer. */
+struct model_reply {
+    struct str text;
+    struct tool_call *calls;
+    size_t call_count;
+    struct str finish; /* the provider's reason, as it came: "stop", "length", "tool_calls" … */
+    enum {
+        REPLY_WHOLE,
+        REPLY_CUT
+    } completeness; /* CUT: stopped by the output limit; its last call must not run */
+    struct usage usage;
+    struct str response_id;
+    struct str model;       /* which model really answered */
+    int64_t first_token_ms; /* from sending to the first byte of content; -1 unknown */
+    struct str extras;
+};
+
+/* A failed request. class RETRY: may be asked again; PROVIDER: never; TIMEOUT; CANCELLED: aborted by us. */
+struct model_failure {
+    enum err_class class;
+    int http_status;        /* 0: no answer */
+    int64_t retry_after_ms; /* what the server asked for; -1 none */
+    struct str message;     /* for a person: which server, what it said, what to do */
+    struct str partial;     /* text that had arrived */
+    struct usage usage;     /* what had been reported */
+};
+
+#endif

@@ -1,0 +1,100 @@
+/* Events into rows of the projections. One glance: which event changes which row. Pure. */
+#include "core/run/project.h"
+
+#include "core/run/state.h"
+
+static struct row row_of(enum row_kind kind)
+{
+    return (struct row){
+        .kind = kind, .step_idx = -1, .started_at = -1, .finished_at = -1, .parent_seq = -1};
+}
+
+static struct row run_row(const struct run *run, const struct event *e)
+{
+    struct row row = row_of(e->type == EVENT_RUN_STARTED ? ROW_RUN_INSERT : ROW_RUN_STATUS);
+    row.status = str_from(run_status_text(e->type == EVENT_RUN_STARTED     ? RUN_RUNNING
+                                          : e->type == EVENT_RUN_COMPLETED ? RUN_COMPLETED
+                                          : e->type == EVENT_RUN_FAILED    ? RUN_FAILED
+                                                                           : RUN_CANCELLED));
+    if (e->type == EVENT_RUN_STARTED) {
+        row.session_id = run->session_id;
+        row.user_id = run->user_id;
+        row.workspace_id = run->workspace_id;
+        row.workspace_path = run->workspace_path;
+        row.task = run->task;
+        row.model = run->agents[0]->contract.model.model;
+        row.context_json = e->contract;
+        row.started_at = e->ts;
+        row.step_idx = 0;
+    } else {
+        row.finished_at = e->ts;
+        row.error = e->error;
+        row.result_json = e->result;
+    }
+    return row;
+}
+
+/* By the event, not by the agent: one decision may take it over several edges. */
+static enum life_state life_after(enum event_type type)
+{
+    switch (type) {
+    case EVENT_SUBAGENT_CREATED:
+        return LIFE_CREATED;
+    case EVENT_SUBAGENT_STARTED:
+        return LIFE_RUNNING;
+    case EVENT_SUBAGENT_WAITING:
+        return LIFE_WAITING_FOR_MERGE;
+    case EVENT_SUBAGENT_COMPLETED:
+        return LIFE_COMPLETED;
+    case EVENT_SUBAGENT_FAILED:
+        return LIFE_FAILED;
+    default:
+        return LIFE_CLOSED;
+    }
+}
+
+static struct row agent_row(const struct run *run, const struct event *e)
+{
+    const struct agent *agent = run->agents[e->agent_no];
+    struct row row =
+        row_of(e->type == EVENT_SUBAGENT_CREATED ? ROW_AGENT_INSERT : ROW_AGENT_STATUS);
+    row.id = agent->id;
+    row.status = str_from(life_text(life_after(e->type)));
+    if (e->type == EVENT_SUBAGENT_CREATED) {
+        row.parent_id = run->agents[agent->parent_no]->id;
+        row.step_idx = e->step_idx;
+        row.name = e->name;
+        row.context_json = e->contract;
+    } else if (e->type == EVENT_SUBAGENT_STARTED) {
+        row.started_at = e->ts;
+        row.worktree_path = e->worktree_path;
+        row.branch_name = e->branch;
+    } else if (e->type == EVENT_SUBAGENT_FAILED) {
+        row.error = e->error;
+    } else if (e->type == EVENT_SUBAGENT_CLOSED) {
+        row.finished_at = e->ts;
+    }
+    return row;
+}
+
+size_t project(const struct run *run, const struct event *e, struct row rows[PROJECT_MAX])
+{
+    switch (e->type) {
+    case EVENT_RUN_STARTED:
+    case EVENT_RUN_COMPLETED:
+    case EVENT_RUN_FAILED:
+    case EVENT_RUN_CANCELLED:
+        rows[0] = run_row(run, e);
+        return 1;
+    case EVENT_SUBAGENT_CREATED:
+    case EVENT_SUBAGENT_STARTED:
+    case EVENT_SUBAGENT_WAITING:
+    case EVENT_SUBAGENT_FAILED:
+    case EVENT_SUBAGENT_COMPLETED:
+    case EVENT_SUBAGENT_CLOSED:
+        rows[0] = agent_row(run, e);
+        return 1;
+    default:
+        return 0;
+    }
+}

@@ -1,0 +1,43 @@
+/* What cadre itself says to a model: the root's system prompt, the warning at 80 %, the last turn. Byte-stable: the same state
+ * gives the same text, so that providers' caches and replay hold. Pure. */
+#include "core/run/state.h"
+
+struct str prompt_root(struct deciding *d)
+{
+    struct run *run = d->run;
+    struct agent *root = run_agent_at(run, 0);
+    struct str delegation = STR("spawn_agent");
+    bool delegates = list_has(&root->contract.permissions.allowed_tools, delegation);
+    return arena_printf(
+        &d->out->arena,
+        "You are an agent that works on the files of one workspace with the tools that you are "
+        "given.\n"
+        "Workspace: %.*s\n"
+        "Paths are relative to the workspace. Look before you change anything; change only what "
+        "the task asks for.\n"
+        "%s"
+        "A tool error tells what was wrong: correct the call or find another way.\n"
+        "When the task is done, answer with what you did and what you found, without a tool call.",
+        STR_FMT(run->workspace_path),
+        delegates ? "Hand self-contained parts of the task to sub-agents with spawn_agent; several "
+                    "calls in one reply run in parallel.\n"
+                  : "");
+}
+
+struct str prompt_last_turn(struct deciding *d, const struct agent *agent, enum outcome why)
+{
+    return arena_printf(&d->out->arena,
+                        "%s is used up (%lld tool calls made). This is your last turn and there "
+                        "are no tools any more: answer now with "
+                        "what you have found and done, and say what is missing.",
+                        why == OUTCOME_TIMEOUT ? "Your time" : "Your budget",
+                        (long long)agent->account.tool_calls);
+}
+
+struct str prompt_warning(struct deciding *d, const struct agent *agent, int percent)
+{
+    return arena_printf(&d->out->arena,
+                        "%d %% of your budget is used (%lld tool calls made). Wrap up: finish what "
+                        "matters most, then answer.",
+                        percent, (long long)agent->account.tool_calls);
+}

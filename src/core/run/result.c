@@ -1,0 +1,150 @@
+/* What the caller gets: the one result object of CONTRACT.md, and its text as spawn_agent shows it. Pure. */
+#include <stdio.h>
+
+#include "base/json.h"
+#include "base/utf8.h"
+#include "core/run/state.h"
+
+#define SUMMARY_CHARS 500
+
+static void print_files(struct jw *w, const char *key, const struct list *list)
+{
+    jw_key(w, key);
+    jw_array(w);
+    for (size_t i = 0; i < list->n; i++)
+        jw_str(w, list->items[i]);
+    jw_end_array(w);
+}
+
+static void print_clamps(struct jw *w, const struct contract *contract)
+{
+    jw_key(w, "clamps");
+    jw_array(w);
+    for (size_t i = 0; i < contract->receipt.clamp_count; i++) {
+        const struct clamp *clamp = &contract->receipt.clamps[i];
+        jw_object(w);
+        jw_kstr(w, "field", clamp->field);
+        jw_kraw(w, "asked", clamp->asked);
+        jw_kraw(w, "got", clamp->got);
+        jw_kstr(w, "by", clamp->by);
+        jw_end_object(w);
+    }
+    jw_end_array(w);
+}
+
+/* attempts for a child; for a run its children, with the failed ones by name. */
+static void print_details(struct jw *w, const struct run *run, const struct agent *agent)
+{
+    jw_key(w, "details");
+    jw_object(w);
+    if (agent->no != 0) {
+        jw_kint(w, "attempts", agent->attempt + 1);
+    } else {
+        jw_kint(w, "children", run->agent_count - 1);
+        jw_key(w, "failed_children");
+        jw_array(w);
+        for (uint32_t no = 1; no < run->agent_count; no++) {
+            const struct agent *child = run->agents[no];
+            if (child->outcome == OUTCOME_COMPLETED || child->outcome == OUTCOME_BUDGET_EXCEEDED)
+                continue;
+            jw_object(w);
+            jw_kstr(w, "id", child->id);
+            jw_kstr(w, "name", child->contract.agent.name);
+            jw_ktext(w, "status", outcome_text(child->outcome));
+            jw_kstr(w, "error", child->error);
+            jw_end_object(w);
+        }
+        jw_end_array(w);
+    }
+    jw_end_object(w);
+}
+
+/* Dollars with nine decimals are exact for nano-dollars; trailing zeros are dropped. */
+static void print_cost(struct jw *w, int64_t nano)
+{
+    char text[40];
+    int n = snprintf(text, sizeof text, "%lld.%09lld", (long long)(nano / 1000000000),
+                     (long long)(nano % 1000000000));
+    while (n > 0 && text[n - 1] == '0')
+        n--;
+    if (n > 0 && text[n - 1] == '.')
+        n--;
+    jw_key(w, "cost_usd");
+    jw_raw(w, (struct str){text, (size_t)n});
+}
+
+static int64_t duration(const struct deciding *d, const struct agent *agent)
+{
+    return d->now - (agent->started_at != 0 ? agent->started_at : agent->created_at);
+}
+
+struct str result_object(struct deciding *d, const struct agent *agent, const struct ending *ending)
+{
+    struct buf out;
+    struct jw w;
+    bool success = ending->outcome == OUTCOME_COMPLETED ||
+                   (agent->no != 0 && ending->outcome == OUTCOME_BUDGET_EXCEEDED);
+    struct str said = ending->response.n > 0 ? ending->response : ending->error;
+    buf_init(&out, SIZE_MAX / 4);
+    jw_init(&w, &out);
+    jw_object(&w);
+    jw_kstr(&w, "task_id", agent->no == 0 ? d->run->id : agent->task_id);
+    jw_ktext(&w, "status", outcome_text(ending->outcome));
+    jw_kbool(&w, "success", success);
+    jw_kstr(&w, "response", ending->response);
+    jw_kstr(&w, "summary", utf8_cut_chars(said, SUMMARY_CHARS));
+    print_details(&w, d->run, agent);
+    jw_kint(&w, "tool_calls", agent->account.tool_calls);
+    jw_kint(&w, "tokens", agent->account.spent.tokens);
+    print_cost(&w, agent->account.spent.cost_nano);
+    jw_kint(&w, "context_size", agent->context_known + agent->context_new);
+    print_files(&w, "files_read", &agent->files_read);
+    print_files(&w, "files_modified", &agent->files_modified);
+    jw_kint(&w, "duration_ms", duration(d, agent));
+    jw_key(&w, "error");
+    if (ending->outcome != OUTCOME_COMPLETED && ending->error.p != NULL)
+        jw_str(&w, ending->error);
+    else
+        jw_null(&w);
+    jw_kstr(&w, "model_requested", agent->contract.model.model);
+    jw_kstr(&w, "model_effective", agent->model_effective);
+    print_clamps(&w, &agent->contract);
+    jw_end_object(&w);
+    struct str json = keep(d, buf_view(&out));
+    buf_release(&out);
+    return json;
+}
+
+struct str result_text(struct deciding *d, const struct agent *agent, const struct ending *ending)
+{
+    static const char *const prefixes[] = {"",
+                                           "",
+                                           "[BUDGET EXCEEDED] ",
+                                           "[TIMEOUT] Sub-agent failed: ",
+                                           "[ERROR] Sub-agent failed: ",
+                                           "[CANCELLED] Sub-agent failed: "};
+    struct buf out;
+    int64_t ms = duration(d, agent);
+    bool worked =
+        ending->outcome == OUTCOME_COMPLETED || ending->outcome == OUTCOME_BUDGET_EXCEEDED;
+    buf_init(&out, SIZE_MAX / 4);
+    buf_text(&out, prefixes[ending->outcome]);
+    if (!worked) {
+        buf_str(&out, ending->error);
+        if (ending->response.n > 0)
+            buf_text(&out, "\nWhat it had written so far: ");
+    }
+    buf_str(&out, ending->response);
+    buf_printf(&out, "\n\n(%s after %lld tool calls, %lld.%llds", worked ? "ended" : "Error",
+               (long long)agent->account.tool_calls, (long long)(ms / 1000),
+               (long long)(ms % 1000 / 100));
+    if (agent->files_modified.n > 0) {
+        buf_text(&out, "; modified:");
+        for (size_t i = 0; i < agent->files_modified.n; i++)
+            buf_printf(&out, "%s %.*s", i > 0 ? "," : "", STR_FMT(agent->files_modified.items[i]));
+    }
+    buf_text(&out, ")");
+    struct str text = keep(d, buf_view(&out));
+    buf_release(&out);
+    return text;
+}

@@ -1,0 +1,255 @@
+/* The run as an object: making, freeing, reading, and its state as text. What changes it is in apply.c. Pure. */
+#include "core/run/run.h"
+
+#include <stdlib.h>
+
+#include "core/run/state.h"
+
+const char *run_status_text(enum run_status status)
+{
+    static const char *const texts[] = {"new", "running", "completed", "failed", "cancelled"};
+    return status <= RUN_CANCELLED ? texts[status] : "?";
+}
+
+static const char *const outcome_texts[] = {"",        "completed", "budget_exceeded",
+                                            "timeout", "error",     "cancelled"};
+
+const char *outcome_text(enum outcome outcome)
+{
+    return outcome <= OUTCOME_CANCELLED ? outcome_texts[outcome] : "?";
+}
+
+enum outcome outcome_parse(struct str text)
+{
+    for (int i = OUTCOME_COMPLETED; i <= OUTCOME_CANCELLED; i++) {
+        if (str_is(text, outcome_texts[i]))
+            return (enum outcome)i;
+    }
+    return OUTCOME_NONE;
+}
+
+void *grow(void *items, size_t count, size_t *capacity, size_t size)
+{
+    if (count < *capacity)
+        return items;
+    *capacity = *capacity == 0 ? 8 : *capacity * 2;
+    items = realloc(items, *capacity * size);
+    if (items == NULL)
+        abort(); /* the log is durable: a restart is safer than going on */
+    return items;
+}
+
+struct run *run_new(struct str id)
+{
+    struct run *run = calloc(1, sizeof *run);
+    if (run == NULL)
+        abort();
+    arena_init(&run->arena);
+    run->id = arena_copy(&run->arena, id);
+    run->agents = grow(NULL, 0, &run->agent_capacity, sizeof *run->agents);
+    struct agent *root = calloc(1, sizeof *root);
+    if (root == NULL)
+        abort();
+    arena_init(&root->arena);
+    arena_init(&root->history);
+    root->id = run->id;
+    run->agents[run->agent_count++] = root;
+    return run;
+}
+
+static void agent_free(struct agent *agent)
+{
+    arena_release(&agent->arena);
+    arena_release(&agent->history);
+    free(agent->messages);
+    free(agent);
+}
+
+void run_free(struct run *run)
+{
+    if (run == NULL)
+        return;
+    for (uint32_t i = 0; i < run->agent_count; i++)
+        agent_free(run->agents[i]);
+    free(run->agents);
+    free(run->slot_queue);
+    free(run->budget_queue);
+    free(run->heap);
+    arena_release(&run->arena);
+    free(run);
+}
+
+void decision_init(struct decision *decision)
+{
+    memset(decision, 0, sizeof *decision);
+    arena_init(&decision->arena);
+}
+
+void decision_release(struct decision *decision)
+{
+    free(decision->events);
+    free(decision->effects);
+    arena_release(&decision->arena);
+    memset(decision, 0, sizeof *decision);
+}
+
+struct agent *run_agent_at(const struct run *run, uint32_t no)
+{
+    return no < run->agent_count ? run->agents[no] : NULL;
+}
+
+struct str run_id(const struct run *run)
+{
+    return run->id;
+}
+
+enum run_status run_state(const struct run *run)
+{
+    return run->status;
+}
+
+uint64_t run_seq(const struct run *run)
+{
+    return run->seq;
+}
+
+int64_t run_deadline(const struct run *run)
+{
+    struct timer timer;
+    /* Looking only drops entries that are no longer meant: the state that counts stays as it is. */
+    return timer_first((struct run *)run, &timer) ? timer.at : INT64_MAX;
+}
+
+uint32_t run_agent_count(const struct run *run)
+{
+    return run->agent_count;
+}
+
+const struct agent *run_agent(const struct run *run, uint32_t no)
+{
+    return run_agent_at(run, no);
+}
+
+const struct settings *run_settings(const struct run *run)
+{
+    return &run->settings;
+}
+
+struct str run_workspace(const struct run *run)
+{
+    return run->workspace_path;
+}
+
+struct str run_result(const struct run *run)
+{
+    return run->result;
+}
+
+enum outcome run_outcome(const struct run *run)
+{
+    return run->outcome;
+}
+
+bool agent_busy(const struct agent *agent)
+{
+    if (agent->phase == PHASE_ASKING)
+        return true;
+    for (size_t i = 0; agent->phase == PHASE_TOOLS && i < agent->call_count; i++) {
+        enum call_state state = agent->calls[i].state;
+        if (state == CALL_RUNNING || state == CALL_PREPARING || state == CALL_GATHERING)
+            return true;
+    }
+    return false;
+}
+
+struct call *call_find(struct agent *agent, struct str call_id)
+{
+    for (size_t i = 0; i < agent->call_count; i++) {
+        if (str_eq(agent->calls[i].call.id, call_id))
+            return &agent->calls[i];
+    }
+    return NULL;
+}
+
+const struct call *agent_call(const struct agent *agent, struct str call_id)
+{
+    return call_find((struct agent *)agent, call_id);
+}
+
+static void print_list(struct buf *out, const char *name, const struct list *list)
+{
+    buf_printf(out, " %s=", name);
+    for (size_t i = 0; i < list->n; i++)
+        buf_printf(out, "%s%.*s", i > 0 ? "," : "", STR_FMT(list->items[i]));
+}
+
+static void print_calls(struct buf *out, const struct agent *a)
+{
+    for (size_t i = 0; i < a->call_count; i++) {
+        const struct call *c = &a->calls[i];
+        buf_printf(out,
+                   "  call %.*s %.*s state=%d answer=%d child=%u outcome=%d "
+                   "prepared=%.*s:%.*s:%.*s args=%.*s result=%.*s\n",
+                   STR_FMT(c->call.id), STR_FMT(c->call.name), c->state, c->answer, c->child_no,
+                   c->outcome, STR_FMT(c->path), STR_FMT(c->before), STR_FMT(c->after),
+                   STR_FMT(c->call.arguments), STR_FMT(c->result));
+    }
+}
+
+static void print_agent(struct buf *out, const struct agent *a)
+{
+    char hex[HASH_HEX + 1], turn[HASH_HEX + 1];
+    hash_hex(&a->conversation, hex);
+    hash_hex(&a->last_turn_hash, turn);
+    buf_printf(out, "agent %u parent=%u id=%.*s task=%.*s for=%.*s life=%s phase=%d slot=%d\n",
+               a->no, a->parent_no, STR_FMT(a->id), STR_FMT(a->task_id), STR_FMT(a->parent_call),
+               life_text(a->life), a->phase, a->slot);
+    buf_printf(out,
+               "  messages=%zu conversation=%s open=%zu request=%.*s reserved=%lld/%lld input=%lld "
+               "known=%lld new=%lld\n",
+               a->message_count, hex, a->calls_open, STR_FMT(a->request_id),
+               (long long)a->reserved.tokens, (long long)a->reserved.cost_nano,
+               (long long)a->request_input, (long long)a->context_known, (long long)a->context_new);
+    buf_printf(out,
+               "  tries=%lld attempt=%lld alike=%lld nudges=%lld turn=%s turns=%d limit=%d "
+               "stopping=%d:%.*s\n",
+               (long long)a->tries, (long long)a->attempt, (long long)a->turns_alike,
+               (long long)a->nudges, turn, a->turns, a->limit_outcome, a->stopping,
+               STR_FMT(a->stop_reason));
+    buf_printf(out, "  outcome=%s response=%.*s error=%.*s model=%.*s", outcome_text(a->outcome),
+               STR_FMT(a->response), STR_FMT(a->error), STR_FMT(a->model_effective));
+    print_list(out, "read", &a->files_read);
+    print_list(out, "modified", &a->files_modified);
+    buf_printf(out,
+               "\n  in=%lld out=%lld at=%lld,%lld,%lld timers=%lld,%lld,%lld last=%llu ready=%llu "
+               "children=%zu\n",
+               (long long)a->input_tokens, (long long)a->output_tokens, (long long)a->created_at,
+               (long long)a->started_at, (long long)a->finished_at, (long long)a->timers[0],
+               (long long)a->timers[1], (long long)a->timers[2], (unsigned long long)a->last_seq,
+               (unsigned long long)a->ready_seq, a->children_open);
+    buf_printf(out, "  account reserved=%lld/%lld spent=%lld/%lld calls=%lld turns=%lld\n",
+               (long long)a->account.reserved.tokens, (long long)a->account.reserved.cost_nano,
+               (long long)a->account.spent.tokens, (long long)a->account.spent.cost_nano,
+               (long long)a->account.tool_calls, (long long)a->account.turns);
+    print_calls(out, a);
+}
+
+void run_print(const struct run *run, struct buf *out)
+{
+    buf_printf(out, "run %.*s status=%s outcome=%s seq=%llu ts=%lld slots=%lld result=%.*s\n",
+               STR_FMT(run->id), run_status_text(run->status), outcome_text(run->outcome),
+               (unsigned long long)run->seq, (long long)run->last_ts, (long long)run->slots_held,
+               STR_FMT(run->result));
+    buf_text(out, "queue");
+    for (size_t i = 0; i < run->slot_count; i++) {
+        uint32_t no = run->slot_queue[run->slot_head + i];
+        if (run->agents[no]->slot == SLOT_QUEUED)
+            buf_printf(out, " %u", no);
+    }
+    buf_text(out, "\nbudget");
+    for (size_t i = 0; i < run->budget_count; i++)
+        buf_printf(out, " %u", run->budget_queue[i]);
+    buf_char(out, '\n');
+    for (uint32_t i = 0; i < run->agent_count; i++)
+        print_agent(out, run->agents[i]);
+}

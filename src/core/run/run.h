@@ -1,0 +1,56 @@
+/* The run: the unit of consistency. run_decide turns an input into events and effects; run_apply is the only function that
+ * changes state, and folds the log on resume and replay with the same code. No clock, no files, no globals.
+ *
+ * run_decide applies its events as it makes them: afterwards the run is already in the new state, ahead of the disk.
+ * The shell must append the decision's events as one atomic batch and must not act on costly or outward effects before
+ * that batch is durable. If appending fails for good, the run in memory is worthless: drop it. */
+#ifndef CADRE_CORE_RUN_RUN_H
+#define CADRE_CORE_RUN_RUN_H
+
+#include "core/run/agent.h"
+#include "core/run/effect.h"
+#include "core/run/event.h"
+#include "core/run/input.h"
+
+enum run_status { RUN_NEW, RUN_RUNNING, RUN_COMPLETED, RUN_FAILED, RUN_CANCELLED };
+const char *run_status_text(enum run_status status);
+
+struct run;
+
+/* What run_decide answers. Events and effects, in order; all strings live in its arena. */
+struct decision {
+    struct arena arena;
+    struct event **events; /* each allocated apart: they are large */
+    size_t event_count, event_capacity;
+    struct effect *effects;
+    size_t effect_count, effect_capacity;
+    int64_t inbox_id; /* the message that the batch consumes, or 0 */
+};
+
+void decision_init(struct decision *decision);
+void decision_release(struct decision *decision);
+
+struct run *run_new(struct str run_id);
+void run_free(struct run *run);
+
+/* Never fails for hostile content, only for a broken rule (BUG). An input that changes nothing gives no events. */
+int run_decide(struct run *run, const struct input *input, struct decision *out, struct err *err);
+/* Folds one event. CORRUPT when the event cannot follow this state: the log was not written by run_decide. */
+int run_apply(struct run *run, const struct event *event, struct err *err);
+
+/* --- reading ----------------------------------------------------------------------------------------------- */
+struct str run_id(const struct run *run);
+enum run_status run_state(const struct run *run);
+uint64_t run_seq(const struct run *run);
+/* Absolute time of the earliest deadline, or INT64_MAX: the shell then sends INPUT_TICK until it lies ahead again. */
+int64_t run_deadline(const struct run *run);
+uint32_t run_agent_count(const struct run *run);                   /* with the root */
+const struct agent *run_agent(const struct run *run, uint32_t no); /* NULL: no such agent */
+const struct settings *run_settings(const struct run *run);
+struct str run_workspace(const struct run *run);
+struct str run_result(const struct run *run);    /* JSON of the result object, once ended */
+enum outcome run_outcome(const struct run *run); /* of the root, once ended */
+/* Appends the whole state as text: equal text, equal state. For checks, not for speed. */
+void run_print(const struct run *run, struct buf *out);
+
+#endif

@@ -1,0 +1,127 @@
+/* Private to core/run: the run's own state, and the helpers that its files share. Nobody else includes this. */
+#ifndef CADRE_CORE_RUN_STATE_H
+#define CADRE_CORE_RUN_STATE_H
+
+#include "core/run/run.h"
+
+struct timer {
+    int64_t at;
+    uint32_t agent_no;
+    enum timer_kind kind;
+};
+
+struct run {
+    struct arena arena;
+    struct str id, session_id, user_id, workspace_id, workspace_path, task, instructions;
+    enum asker asker;
+    struct settings settings;
+    enum run_status status;
+    enum outcome outcome;
+    uint64_t seq;
+    int64_t last_ts;
+    struct agent **agents;
+    uint32_t agent_count;
+    size_t agent_capacity;
+    int64_t slots_held;
+    uint32_t *
+        slot_queue; /* agents that want a slot, oldest first; entries that want none any more are skipped */
+    size_t slot_head, slot_count, slot_capacity;
+    uint32_t *budget_queue; /* agents that wait until others settle */
+    size_t budget_count, budget_capacity;
+    struct timer
+        *heap; /* by (at, agent_no, kind); entries that no longer match the agent are skipped */
+    size_t heap_count, heap_capacity;
+    struct str result;
+    struct hash effects; /* rolling hash over all decided effects; not part of the folded state */
+};
+
+struct agent *run_agent_at(const struct run *run, uint32_t no);
+void *grow(void *items, size_t count, size_t *capacity,
+           size_t size); /* room for one more; aborts without memory */
+
+/* timers.c */
+void timer_set(struct run *run, struct agent *agent, enum timer_kind kind,
+               int64_t at); /* 0 clears */
+/* The earliest timer that is still meant, or false. */
+bool timer_first(struct run *run, struct timer *timer);
+void timers_shift(struct run *run, int64_t by);
+
+/* One call of run_decide. After the first error nothing more is emitted. */
+struct deciding {
+    struct run *run;
+    struct decision *out;
+    int64_t now;
+    uint64_t cause; /* the fact's seq, once it was emitted */
+    struct err *err;
+    bool failed;
+};
+
+struct event *draft(struct deciding *d, uint32_t agent_no, enum event_type type);
+struct str keep(struct deciding *d, struct str text); /* copies into the decision's arena */
+void emit(struct deciding *d, struct event *event);   /* numbers, applies, adds */
+struct effect *effect_add(struct deciding *d, enum effect_kind kind, enum effect_class class,
+                          const struct agent *agent, struct str call_id);
+void effect_seal(struct deciding *d,
+                 const struct effect *effect); /* when filled in: takes it into the rolling hash */
+
+/* turn.c: an agent's loop */
+void turn_advance(struct deciding *d, struct agent *agent);
+void turn_replied(struct deciding *d, struct agent *agent, const struct model_reply *reply);
+void turn_failed(struct deciding *d, struct agent *agent, const struct input *input);
+void turn_interrupted(struct deciding *d,
+                      struct agent *agent); /* its request was lost in a crash */
+int64_t turn_call_limit(const struct run *run,
+                        const struct agent *agent); /* UNLIMITED, or how many calls in all */
+void message_add(struct deciding *d, struct agent *agent, const char *role, const char *note,
+                 struct str text);
+void schedule(struct deciding *d); /* gives free slots and settled budget to those who wait */
+
+/* calls.c: the calls of one reply */
+void calls_advance(struct deciding *d, struct agent *agent);
+void call_finish(struct deciding *d, struct agent *agent, struct call *call,
+                 enum tool_outcome outcome, struct str text);
+void call_perform(struct deciding *d, struct agent *agent,
+              struct call *call); /* the prepared change may be made */
+void call_resume(struct deciding *d, struct agent *agent, struct call *call);
+struct call *call_find(struct agent *agent, struct str call_id);
+
+/* delegate.c: the doors */
+void delegate_call(struct deciding *d, struct agent *agent, struct call *call);
+void delegate_gathered(struct deciding *d, struct agent *agent, struct call *call,
+                       struct str files);
+void delegate_gather(struct deciding *d, struct agent *agent, struct call *call); /* (again) */
+void child_start(struct deciding *d, struct agent *agent);
+void child_attempt(struct deciding *d, struct agent *agent, int64_t attempt);
+
+/* finish.c: how agents end */
+void agent_finish(struct deciding *d, struct agent *agent, enum outcome outcome, struct str error);
+/* The same, unless its contract allows another attempt. */
+void agent_give_up(struct deciding *d, struct agent *agent, enum outcome outcome, struct str error);
+void agent_stop(struct deciding *d, struct agent *agent, enum outcome outcome, struct str reason);
+void agent_settle_stop(struct deciding *d,
+                       struct agent *agent); /* ends it when nothing of it is under way */
+
+/* result.c */
+/* How an agent ended, before that is applied. */
+struct ending {
+    enum outcome outcome;
+    struct str response, error;
+};
+/* The result object of CONTRACT.md as JSON, in the decision's arena. */
+struct str result_object(struct deciding *d, const struct agent *agent,
+                         const struct ending *ending);
+/* As spawn_agent shows it to the parent. */
+struct str result_text(struct deciding *d, const struct agent *agent, const struct ending *ending);
+void child_stamp(const struct agent *agent,
+                 struct event *event); /* task_id, sub_agent_id, step_idx */
+
+/* retry.c */
+int64_t retry_delay(const struct run *run, const struct agent *agent,
+                    const struct model_failure *failure);
+
+/* prompt.c */
+struct str prompt_root(struct deciding *d);
+struct str prompt_last_turn(struct deciding *d, const struct agent *agent, enum outcome why);
+struct str prompt_warning(struct deciding *d, const struct agent *agent, int percent);
+
+#endif

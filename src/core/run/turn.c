@@ -1,0 +1,357 @@
+/* An agent's loop: may it ask, what does the request cost, what does the reply mean. One turn is: advance → model.requested →
+ * reply → calls → results → advance. Pure. */
+#include "base/json.h"
+#include "core/run/state.h"
+
+#define TOOL_TOKENS 150 /* estimate for one tool's schema, until the server reports real numbers */
+#define NUDGES_MAX 2    /* cut or empty replies in a row before the agent is ended */
+#define ALIKE_MAX 4     /* identical turns in a row */
+#define LAST_TURN_TOKENS 1024 /* kept back for the last turn, where tokens or dollars are limited */
+
+void message_add(struct deciding *d, struct agent *agent, const char *role, const char *note,
+                 struct str text)
+{
+    struct event *e = draft(d, agent->no, EVENT_AGENT_MESSAGE);
+    e->role = str_from(role);
+    if (note != NULL)
+        e->note = str_from(note);
+    e->text = text;
+    emit(d, e);
+}
+
+static const struct model_settings *model_of(const struct run *run, const struct agent *agent)
+{
+    return settings_model(&run->settings, agent->contract.model.name);
+}
+
+static bool is_limited(const struct account *account)
+{
+    for (; account != NULL; account = account->parent) {
+        if (account->limits.tokens >= 0 || account->limits.cost_nano >= 0)
+            return true;
+    }
+    return false;
+}
+
+/* How many calls the agent may make: its budget; a root that nobody watches also stops where the circuit breaker pauses. */
+int64_t turn_call_limit(const struct run *run, const struct agent *agent)
+{
+    int64_t limit = agent->contract.execution.budget.tool_calls;
+    if (agent->no == 0 && run->asker != ASKER_ROOT_TERMINAL && run->settings.pause_at > 0 &&
+        (limit < 0 || run->settings.pause_at < limit))
+        limit = run->settings.pause_at;
+    return limit;
+}
+
+/* What the last turn will need, so that there is one: a twentieth of a small limit, a full reserve of a large one. */
+static struct amount last_turn_reserve(const struct agent *agent,
+                                       const struct model_settings *model, int64_t input)
+{
+    struct amount reserve = {0, 0};
+    const struct limits *limits = &agent->account.limits;
+    if (agent->turns == TURNS_LAST)
+        return reserve;
+    if (limits->tokens >= 0)
+        reserve.tokens =
+            limits->tokens / 5 < LAST_TURN_TOKENS ? limits->tokens / 5 : LAST_TURN_TOKENS;
+    if (limits->cost_nano >= 0) {
+        int64_t full = cost_of(input + LAST_TURN_TOKENS, model->price_in_nano) +
+                       cost_of(LAST_TURN_TOKENS, model->price_out_nano);
+        reserve.cost_nano = limits->cost_nano / 5 < full ? limits->cost_nano / 5 : full;
+    }
+    return reserve;
+}
+
+static void refuse(struct deciding *d, struct agent *agent, struct str reason)
+{
+    struct event *e = draft(d, agent->no, EVENT_BUDGET_REFUSED);
+    e->reason = reason;
+    emit(d, e);
+}
+
+/* Says that no more turns follow, then asks once more without tools. */
+static void last_turn(struct deciding *d, struct agent *agent, enum outcome why)
+{
+    message_add(d, agent, "user", why == OUTCOME_TIMEOUT ? "last_turn_timeout" : "last_turn",
+                prompt_last_turn(d, agent, why));
+    turn_advance(d, agent);
+}
+
+static void ask(struct deciding *d, struct agent *agent, const struct model_settings *model,
+                int64_t estimate, const struct amount *amount, int64_t output_limit)
+{
+    bool withheld = agent->turns == TURNS_LAST;
+    char hex[HASH_HEX + 1];
+    hash_hex(&agent->conversation, hex);
+    struct event *e = draft(d, agent->no, EVENT_MODEL_REQUESTED);
+    e->call_id = arena_printf(&d->out->arena, "m%llu", (unsigned long long)(d->run->seq + 1));
+    e->model = keep(d, model->model);
+    e->provider = keep(d, model->provider);
+    e->origin = STR("loop");
+    e->attempt = agent->tries;
+    e->tools = withheld ? STR("withheld") : STR("offered");
+    e->estimate = estimate;
+    e->output_limit = output_limit;
+    e->request = keep(d, (struct str){hex, 16});
+    emit(d, e);
+    if (is_limited(&agent->account)) {
+        struct event *reserved = draft(d, agent->no, EVENT_BUDGET_RESERVED);
+        reserved->call_id = e->call_id;
+        reserved->tokens = amount->tokens;
+        reserved->cost_nano = amount->cost_nano;
+        emit(d, reserved);
+    }
+    struct effect *effect = effect_add(d, EFFECT_MODEL, EFFECT_COSTLY, agent, e->call_id);
+    effect->output_limit = output_limit;
+    effect->conversation = agent->conversation;
+    effect->tools = withheld ? TOOLS_WITHHELD : TOOLS_OFFERED;
+    effect_seal(d, effect);
+}
+
+static void wait_for_budget(struct deciding *d, struct agent *agent, const struct amount *amount)
+{
+    for (size_t i = 0; i < d->run->budget_count; i++) {
+        if (d->run->budget_queue[i] == agent->no)
+            return;
+    }
+    struct event *e = draft(d, agent->no, EVENT_BUDGET_WAITING);
+    e->tokens = amount->tokens;
+    e->cost_nano = amount->cost_nano;
+    emit(d, e);
+}
+
+static void request(struct deciding *d, struct agent *agent)
+{
+    const struct model_settings *model = model_of(d->run, agent);
+    if (model == NULL) {
+        agent_finish(d, agent, OUTCOME_ERROR,
+                     STR("the contract's model is not in the run's settings"));
+        return;
+    }
+    int64_t tools = agent->turns == TURNS_LAST
+                        ? 0
+                        : (int64_t)agent->contract.permissions.allowed_tools.n * TOOL_TOKENS;
+    int64_t fresh = agent->context_new + (agent->context_known == 0 ? tools : 0);
+    int64_t estimate = agent->context_known + fresh;
+    int64_t window = model->max_context_tokens,
+            bound = agent->contract.execution.budget.context_tokens;
+    if ((bound >= 0 && estimate > bound) || estimate + OUTPUT_MIN > window) {
+        refuse(d, agent,
+               arena_printf(&d->out->arena,
+                            "the conversation needs about %lld tokens and a request may have %lld",
+                            (long long)estimate,
+                            (long long)(bound >= 0 && bound < window ? bound : window)));
+        agent_finish(d, agent, OUTCOME_BUDGET_EXCEEDED,
+                     STR("the conversation no longer fits into the context budget"));
+        return;
+    }
+    struct quote quote = {.input_tokens = estimate,
+                          .new_tokens = fresh,
+                          .output_limit = agent->contract.model.max_output_tokens};
+    quote.price_in_nano = model->price_in_nano;
+    quote.price_out_nano = model->price_out_nano;
+    if (quote.output_limit > window - estimate)
+        quote.output_limit = window - estimate;
+    struct amount amount = {0, 0};
+    int64_t output_limit = 0;
+    switch (budget_quote(&agent->account, &quote, last_turn_reserve(agent, model, estimate),
+                         &amount, &output_limit)) {
+    case BUDGET_GRANTED:
+        ask(d, agent, model, estimate, &amount, output_limit);
+        return;
+    case BUDGET_WAIT:
+        wait_for_budget(d, agent, &amount);
+        return;
+    case BUDGET_NEVER:
+        refuse(d, agent, STR("what is left of the budget does not pay for another request"));
+        if (agent->turns == TURNS_LAST)
+            agent_finish(d, agent, OUTCOME_BUDGET_EXCEEDED, STR("the budget is used up"));
+        else
+            last_turn(d, agent, OUTCOME_BUDGET_EXCEEDED);
+        return;
+    }
+}
+
+static void warn_once(struct deciding *d, struct agent *agent)
+{
+    int percent = budget_percent(&agent->account);
+    if (agent->turns != TURNS_FREE || percent < 80)
+        return;
+    struct event *e = draft(d, agent->no, EVENT_BUDGET_WARNED);
+    e->percent = percent;
+    emit(d, e);
+    message_add(d, agent, "user", "warn", prompt_warning(d, agent, percent));
+}
+
+void turn_advance(struct deciding *d, struct agent *agent)
+{
+    if (d->failed || agent->phase != PHASE_READY)
+        return;
+    if (agent->stopping != OUTCOME_NONE) {
+        agent_settle_stop(d, agent);
+        return;
+    }
+    int64_t calls = turn_call_limit(d->run, agent), turns = agent->contract.execution.budget.turns;
+    bool spent = (calls >= 0 && agent->account.tool_calls >= calls) ||
+                 (turns >= 0 && agent->account.turns + 1 >= turns);
+    if (spent && agent->turns != TURNS_LAST && agent->account.turns > 0 && agent->tries == 0) {
+        last_turn(d, agent, OUTCOME_BUDGET_EXCEEDED);
+        return;
+    }
+    if (agent->tries == 0 && agent->account.turns > 0)
+        warn_once(d, agent);
+    request(d, agent);
+}
+
+/* --- answers ---------------------------------------------------------------------------------------------------------- */
+
+/* What was really used: `tokens` counts each token once, when it first enters the context; dollars count what is billed. */
+static void settle(struct deciding *d, struct agent *agent, struct amount reserved,
+                   struct amount used)
+{
+    struct event *e = draft(d, agent->no, EVENT_BUDGET_SETTLED);
+    e->tokens = reserved.tokens;
+    e->cost_nano = reserved.cost_nano;
+    e->used_tokens = used.tokens;
+    e->used_cost_nano = used.cost_nano;
+    emit(d, e);
+}
+
+/* known: the context before this request, as it was last reported. */
+static struct amount used_by(const struct run *run, const struct agent *agent,
+                             const struct usage *usage, int64_t known, int64_t text_estimate)
+{
+    const struct model_settings *model = model_of(run, agent);
+    int64_t input = usage->input >= 0 ? usage->input : agent->request_input;
+    int64_t output = usage->output >= 0 ? usage->output : text_estimate;
+    int64_t fresh = input > known ? input - known : 0;
+    struct amount used = {.tokens = fresh + output, .cost_nano = 0};
+    if (model != NULL)
+        used.cost_nano =
+            cost_of(input, model->price_in_nano) + cost_of(output, model->price_out_nano);
+    return used;
+}
+
+static void nudge(struct deciding *d, struct agent *agent, const char *note, struct str text)
+{
+    if (agent->nudges >= NUDGES_MAX) {
+        if (agent->response.n > 0)
+            agent_finish(d, agent,
+                         agent->limit_outcome != OUTCOME_NONE ? agent->limit_outcome
+                                                              : OUTCOME_COMPLETED,
+                         STR_NONE);
+        else
+            agent_give_up(d, agent, OUTCOME_ERROR,
+                          STR("the model gave no usable answer three times in a row"));
+        return;
+    }
+    message_add(d, agent, "user", note, text);
+    turn_advance(d, agent);
+}
+
+static void reply_without_calls(struct deciding *d, struct agent *agent,
+                                const struct model_reply *reply)
+{
+    if (agent->limit_outcome != OUTCOME_NONE) {
+        agent_finish(d, agent, agent->limit_outcome, STR_NONE);
+    } else if (reply->completeness == REPLY_CUT) {
+        nudge(d, agent, "cut",
+              STR("Your last reply was cut off by the output limit. Go on in smaller steps: one "
+                  "short tool call or a shorter answer."));
+    } else if (reply->text.n == 0) {
+        nudge(d, agent, "empty",
+              STR("Your last reply was empty. Call a tool, or answer with text."));
+    } else {
+        agent_finish(d, agent, OUTCOME_COMPLETED, STR_NONE);
+    }
+}
+
+void turn_replied(struct deciding *d, struct agent *agent, const struct model_reply *reply)
+{
+    if (d->failed)
+        return;
+    /* The event was applied already: what was known before is the request's estimate less what was new in it. */
+    int64_t text_estimate = agent->context_known -
+                            (reply->usage.input >= 0 ? reply->usage.input : agent->request_input);
+    settle(d, agent, agent->reserved,
+           used_by(d->run, agent, &reply->usage, agent->context_before, text_estimate));
+    if (agent->stopping != OUTCOME_NONE) {
+        agent_settle_stop(d, agent);
+        return;
+    }
+    if (agent->phase != PHASE_TOOLS) {
+        reply_without_calls(d, agent, reply);
+        return;
+    }
+    if (agent->turns == TURNS_LAST) {
+        agent_finish(d, agent, agent->limit_outcome, STR_NONE);
+        return;
+    }
+    if (agent->turns_alike >= ALIKE_MAX) {
+        agent_give_up(d, agent, OUTCOME_ERROR, STR("stopped: four identical turns in a row"));
+        return;
+    }
+    calls_advance(d, agent);
+}
+
+void turn_failed(struct deciding *d, struct agent *agent, const struct input *input)
+{
+    if (d->failed)
+        return;
+    const struct model_failure *failure = input->failure;
+    struct amount used = {0, 0};
+    if (input->sent == REQUEST_SENT) {
+        /* An attempt that ended without a report counts in full. */
+        used = agent->reserved;
+        if (failure->usage.input >= 0 && failure->usage.output >= 0)
+            used = used_by(d->run, agent, &failure->usage, agent->context_known, 0);
+        else if (failure->http_status >= 400)
+            used = (struct amount){0, 0}; /* refused before anything was generated */
+    }
+    settle(d, agent, agent->reserved, used);
+    if (agent->stopping != OUTCOME_NONE)
+        agent_settle_stop(d, agent);
+    else if (agent->phase == PHASE_READY && failure->class == ERR_PROVIDER)
+        agent_finish(d, agent, OUTCOME_ERROR,
+                     keep(d, failure->message)); /* asking again would be refused again */
+    else if (agent->phase == PHASE_READY)
+        agent_give_up(d, agent, OUTCOME_ERROR, keep(d, failure->message));
+}
+
+void turn_interrupted(struct deciding *d, struct agent *agent)
+{
+    struct event *e = draft(d, agent->no, EVENT_MODEL_FAILED);
+    e->call_id = keep(d, agent->request_id);
+    e->class = str_from(err_class_text(ERR_CANCELLED));
+    e->error = STR("the process ended while the request was out; it is asked again");
+    emit(d, e);
+    settle(d, agent, agent->reserved, agent->reserved);
+}
+
+/* --- who may go on ----------------------------------------------------------------------------------------------------- */
+
+void schedule(struct deciding *d)
+{
+    struct run *run = d->run;
+    while (!d->failed && run->slot_count > 0 && run->status == RUN_RUNNING &&
+           (run->settings.max_concurrent <= 0 || run->slots_held < run->settings.max_concurrent)) {
+        struct agent *agent = run_agent_at(run, run->slot_queue[run->slot_head]);
+        if (agent->slot != SLOT_QUEUED) {
+            run->slot_head++;
+            run->slot_count--;
+        } else if (agent->life == LIFE_CREATED) {
+            child_start(d, agent);
+        } else {
+            turn_advance(d, agent);
+            if (agent->slot == SLOT_QUEUED)
+                break;
+        }
+    }
+    /* First come, first served: the oldest that still does not fit holds the others back, or it would starve. */
+    while (!d->failed && run->budget_count > 0) {
+        uint32_t oldest = run->budget_queue[0];
+        turn_advance(d, run_agent_at(run, oldest));
+        if (run->budget_count > 0 && run->budget_queue[0] == oldest)
+            break;
+    }
+}
