@@ -1,0 +1,60 @@
+/* A model API: renders provider-neutral messages, sends a request, streams the answer. Runs on the loop thread;
+ * never blocks. An implementation never throws a failure away: every started call ends in exactly one `done`,
+ * never from inside start() or abort(). */
+#ifndef CADRE_PORT_MODEL_H
+#define CADRE_PORT_MODEL_H
+
+#include "base/buf.h"
+#include "core/run/message.h"
+
+struct model_client; /* one per process and API: connections, multi handles */
+struct model_call;   /* one request in flight; owned by the client, invalid after done returned */
+
+struct model_tool {
+    struct str name, description, schema; /* schema: text of a JSON Schema object */
+};
+
+struct model_deadlines {
+    int64_t connect_ms, first_byte_ms, idle_ms, total_ms; /* each > 0 */
+};
+
+struct model_request {
+    struct str
+        base_url; /* "http://127.0.0.1:8080/v1": the path that the API's own path is added to */
+    struct str api_key; /* empty: send none. Never logged, never in an error */
+    struct str model;
+    struct str fragments; /* rendered messages, concatenated in order (see render) */
+    const struct model_tool *tools;
+    size_t tool_count;
+    int64_t max_output_tokens;
+    double temperature; /* NaN: not sent */
+    struct model_deadlines deadlines;
+};
+
+struct model_callbacks {
+    /* Text as it arrives, for display only. May be NULL. */
+    void (*delta)(void *user, struct str text);
+    /* Exactly one of reply and failure is not NULL; both live until done returns. */
+    void (*done)(void *user, const struct model_reply *reply, const struct model_failure *failure);
+    void *user;
+};
+
+struct model_ops {
+    /* Appends the message's fragment. Pure and byte-stable. A fragment starts with its separator where the API needs
+     * one between messages, except when out is empty, so that fragments can be appended one after the other. */
+    void (*render)(const struct message *message, struct buf *out);
+    /* Everything in the request is copied or sent before start returns. -1 only when nothing was started. */
+    int (*start)(struct model_client *client, const struct model_request *request,
+                 const struct model_callbacks *callbacks, struct model_call **call,
+                 struct err *err);
+    /* Ends the call soon: done follows with a failure of class CANCELLED and the partial text. */
+    void (*abort)(struct model_call *call);
+    void (*free)(struct model_client *client); /* no call may be in flight */
+};
+
+struct model_port {
+    const struct model_ops *ops;
+    struct model_client *client;
+};
+
+#endif

@@ -1,0 +1,160 @@
+/* The store: where events, blobs, leases, inbox messages and projections live. One vtable for every
+ * database; tests/unit/store_conformance.h holds the promises that each implementation is tested for.
+ *
+ * Threads: a `struct store` belongs to one thread at a time. Each thread that needs the store opens its own.
+ * Every call may block (disk, a lock held by another process) and is bounded: a busy database is retried
+ * with small random sleeps for at most `busy_ms`, then answers ERR_RETRY. Nothing here is called on the loop.
+ *
+ * Error classes: IO (disk full, read-only, permission), CORRUPT, CONFIG (a newer version, not a store), RETRY,
+ * NOT_FOUND, USAGE. Messages name the file and say what to do.
+ *
+ * Views handed to callbacks live until the callback returns. */
+#ifndef CADRE_PORT_STORE_H
+#define CADRE_PORT_STORE_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "core/run/row.h"
+
+struct store;
+
+/* --- appending ------------------------------------------------------------------------------------- */
+
+enum append_result {
+    APPEND_DURABLE, /* committed and synced */
+    APPEND_FENCED, /* another owner holds the run now, or first_seq is not the next one: this process must let go */
+    APPEND_REFUSED, /* a constraint said no (illegal edge, contract changed, inbox message taken twice):
+                       nothing of this run's batch was written; err says why; other runs' batches were not touched */
+    APPEND_UNKNOWN, /* an I/O error: it may or may not have been committed; the process must end */
+};
+
+/* Everything that one run appends at once; atomic. */
+struct append_batch {
+    struct str run_id;
+    uint64_t epoch;                 /* of the lease under which this is written */
+    const struct event_row *events; /* seq: first, first + 1, … */
+    size_t event_count;
+    const struct row *rows;
+    size_t row_count;
+    const int64_t *inbox_ids; /* messages that these events consume: each exactly once, ever */
+    size_t inbox_count;
+    enum append_result result; /* out */
+    struct err err;            /* out, where refused or unknown */
+};
+
+/* --- reading --------------------------------------------------------------------------------------- */
+
+struct stored_event {
+    struct event_row row; /* payload resolved from its blob; p == NULL when it was purged */
+    uint64_t epoch;
+    struct hash payload_hash;
+    struct hash hash; /* chain value as stored */
+};
+
+struct stored_run {
+    struct str run_id, session_id, user_id, workspace_id, workspace_path, task, model, status,
+        error, result_json, parent_run;
+    int64_t parent_seq, started_at, finished_at; /* -1 where not set */
+    uint64_t last_seq;
+    int64_t children, children_open;
+    struct str owner; /* who holds a lease that has not run out, or STR_NONE */
+};
+
+struct stored_agent {
+    struct str id, parent_id, name, status, worktree_path, branch_name, merge_status, context_json,
+        error;
+    int64_t step_idx, started_at, finished_at;
+};
+
+struct inbox_message {
+    int64_t id;
+    struct str kind; /* start, cancel, send, approve */
+    struct str body; /* JSON object */
+    struct str sender;
+    int64_t at;
+};
+
+struct lease {
+    uint64_t epoch; /* grows with every new owner; 0 when held by another */
+    uint64_t
+        held_epoch; /* the holder's, when held: who knows that the holder is dead may release it */
+    char holder[128];   /* who holds it, when held */
+    int64_t expires_at; /* milliseconds */
+};
+
+/* A callback returns 0 to go on, anything else to stop early (not an error). */
+typedef int store_event_fn(void *user, const struct stored_event *event);
+typedef int store_run_fn(void *user, const struct stored_run *run);
+typedef int store_agent_fn(void *user, const struct stored_agent *agent);
+typedef int store_inbox_fn(void *user, const struct inbox_message *message);
+
+#define STORE_ALL_AGENTS UINT32_MAX
+
+/* 0 or -1 with err, unless a comment says otherwise. `now` is milliseconds since 1970, from the caller. */
+struct store_ops {
+    void (*close)(struct store *s);
+
+    /* lease.epoch > 0: the run is ours. lease.epoch == 0: held by lease.holder until expires_at. The same owner
+     * asking again while it holds the lease gets a new epoch (it crashed and came back). NOT_FOUND: no such run. */
+    int (*lease)(struct store *s, struct str run_id, struct str owner, int64_t ttl_ms, int64_t now,
+                 struct lease *lease, struct err *err);
+    /* -1 with class CANCELLED when the lease was taken over. */
+    int (*renew)(struct store *s, struct str run_id, uint64_t epoch, int64_t ttl_ms, int64_t now,
+                 struct err *err);
+    int (*release)(struct store *s, struct str run_id, uint64_t epoch, struct err *err);
+
+    /* Writes all batches as one transaction; when a constraint refuses, repeats run by run. Fills each batch's result. */
+    void (*append)(struct store *s, struct append_batch *batches, size_t count);
+
+    /* Committed events with seq > after_seq in order, at most limit (0: all); of one agent (through agent_prev) or all. */
+    int (*read)(struct store *s, struct str run_id, uint64_t after_seq, uint32_t agent_no,
+                size_t limit, store_event_fn *fn, void *user, struct err *err);
+    /* Highest committed seq (0: none) and its chain value (chain_start when none). */
+    int (*head)(struct store *s, struct str run_id, uint64_t *seq, struct hash *hash,
+                struct err *err);
+    int (*blob_get)(struct store *s, const struct hash *hash, struct buf *out, struct err *err);
+
+    /* A message for a run. kind "start" also makes the run known (run_id is new); others: NOT_FOUND for an unknown run.
+     * *id names it from now on. */
+    int (*inbox_put)(struct store *s, struct str run_id, struct str kind, struct str body,
+                     struct str sender, int64_t now, int64_t *id, struct err *err);
+    /* Messages that no event has consumed yet, oldest first. Fenced (class CANCELLED) when epoch is not current. */
+    int (*inbox_take)(struct store *s, struct str run_id, uint64_t epoch, store_inbox_fn *fn,
+                      void *user, struct err *err);
+
+    int (*runs)(struct store *s, struct str status, size_t limit, int64_t now, store_run_fn *fn,
+                void *user, struct err *err); /* newest first; status STR_NONE: all */
+    int (*run)(struct store *s, struct str run_id, int64_t now, store_run_fn *fn, void *user,
+               struct err *err); /* NOT_FOUND */
+    /* The full ids that start with prefix (case-insensitive), to resolve what a person typed; 0, 1 or AMBIGUOUS → USAGE/NOT_FOUND err. */
+    int (*run_find)(struct store *s, struct str prefix, struct id *run_id, struct err *err);
+    int (*agents)(struct store *s, struct str run_id, store_agent_fn *fn, void *user,
+                  struct err *err); /* spawn order */
+
+    /* Sessions and identities: created on first use. */
+    int (*session_ensure)(struct store *s, struct str session_id, struct str user_id,
+                          struct str workspace_id, int64_t now, struct err *err);
+
+    /* Control-plane records. expected version 0: must not exist. On a mismatch -1 with class RETRY and *version = the current one.
+     * value STR_NONE removes. History is kept. */
+    int (*record_get)(struct store *s, struct str type, struct str id, struct buf *value,
+                      uint64_t *version, struct err *err); /* NOT_FOUND */
+    int (*record_cas)(struct store *s, struct str type, struct str id, uint64_t expected,
+                      struct str value, struct str who, int64_t now, uint64_t *version,
+                      struct err *err);
+
+    /* The whole store's own integrity (pages, constraints). */
+    int (*check)(struct store *s, struct err *err);
+};
+
+struct store {
+    const struct store_ops *ops;
+};
+
+/* How a process opens one more handle on its store (one per thread). */
+struct store_opener {
+    int (*open)(void *user, struct store **store, struct err *err);
+    void *user;
+};
+
+#endif

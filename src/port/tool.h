@@ -1,0 +1,83 @@
+/* A tool that a model can call: one const `struct tool` per file in src/tool. `run` and `prepare` are called on
+ * a pool thread and may block on files; they must look at `cancelled` in loops and between files.
+ *
+ * Two classes: a pure tool only reads, so it may start before its intent is durable and may run again after a crash.
+ * An outward tool that changes one file has `prepare`: it looks at the file, says what it is and what it will
+ * become, and that is logged before `run` may act; run refuses when the file is no longer what prepare saw. */
+#ifndef CADRE_PORT_TOOL_H
+#define CADRE_PORT_TOOL_H
+
+#include <stdatomic.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/hash.h"
+#include "base/json.h"
+
+struct scope; /* os/scope.h: an opened directory that paths resolve beneath */
+
+/* What a call may touch, built from its contract. Paths are relative to the scope's root. */
+struct tool_context {
+    const struct scope *scope;    /* the agent's workspace */
+    struct str working_directory; /* "." or a directory beneath; relative paths start there */
+    const struct str *read_paths; /* normal form; a path must lie within one of them */
+    size_t read_count;
+    const struct str *write_paths;
+    size_t write_count;
+    struct str call_id;
+    const atomic_bool *cancelled;
+    size_t max_result;   /* bytes of text that a result may have */
+    struct arena *arena; /* for everything in the result that outlives the call */
+};
+
+/* What a file is before and what it will be after. */
+struct tool_prepared {
+    struct str path; /* from the scope's root, normal form */
+    enum { FILE_ABSENT, FILE_PRESENT } before, after;
+    struct hash before_hash, after_hash;
+};
+
+struct tool_result {
+    struct buf text; /* what the model reads; an error starts with "Error:" */
+    enum { RESULT_OK, RESULT_ERROR } kind;
+    struct str *files_read; /* in the context's arena */
+    size_t read_count;
+    struct str *files_modified;
+    size_t modified_count;
+};
+
+struct tool {
+    const char *name;
+    const char *description;
+    const char *schema; /* JSON Schema of the arguments */
+    /* NULL for pure tools. Returns 0 and fills prepared, or -1 with the error as the result's text. */
+    int (*prepare)(const struct tool_context *context, const struct js *arguments,
+                   struct tool_prepared *prepared, struct tool_result *result);
+    /* prepared is NULL for pure tools. */
+    void (*run)(const struct tool_context *context, const struct js *arguments,
+                const struct tool_prepared *prepared, struct tool_result *result);
+};
+
+/* After a crash: compares the file with what was prepared. */
+enum tool_settled { SETTLED_DONE, SETTLED_NOT_DONE, SETTLED_UNKNOWN };
+enum tool_settled tool_settle(const struct tool_context *context,
+                              const struct tool_prepared *prepared);
+
+/* All tools of this build. */
+extern const struct tool *const tool_table[];
+extern const size_t tool_count;
+const struct tool *tool_find(struct str name);
+
+/* The tools as the engine sees them. Pool threads call everything but `find`. */
+struct tool_port {
+    const struct tool *(*find)(struct str name); /* NULL: no such tool */
+    enum tool_settled (*settle)(const struct tool_context *context,
+                                const struct tool_prepared *prepared);
+    /* A handle on a workspace in which `denied` (absolute directories) cannot be reached. */
+    int (*open_scope)(struct str workspace, const struct str *denied, size_t denied_count,
+                      struct scope **scope, struct err *err);
+    void (*close_scope)(struct scope *scope);
+};
+extern const struct tool_port tool_port;
+
+#endif
