@@ -1,0 +1,134 @@
+/* What the files of this folder share: the handle, calls of prepared statements, transactions, error texts
+ * and the operations that sqlite.c puts into one table. Nobody outside src/store includes this. */
+#ifndef CADRE_STORE_HANDLE_H
+#define CADRE_STORE_HANDLE_H
+
+#include <sqlite3.h>
+
+#include "base/map.h"
+#include "port/store.h"
+#include "store/statement.h"
+
+#define STORE_VERSION 1       /* of the schema; grows with every change of it */
+#define STORE_INLINE_MAX 1024 /* bytes of payload kept in the event itself; longer ones are blobs */
+#define STORE_VALUE_MAX (64u << 20) /* bytes of any one text or payload */
+
+struct sqlite_store {
+    struct store store; /* first, so that the port's pointer is this one */
+    sqlite3 *db;
+    char *path;
+    int busy_ms;
+    int64_t busy_since; /* monotonic milliseconds, when the present wait for a lock began */
+    uint64_t random;    /* xorshift state for the sleeps */
+    sqlite3_stmt *statements[STATEMENT_COUNT]; /* prepared on first use, kept until close */
+    struct map
+        types; /* "category type" → type_no; emptied by a rollback, which may undo the newest */
+};
+
+static inline struct sqlite_store *sqlite_store_of(struct store *store)
+{
+    return (struct sqlite_store *)store;
+}
+
+/* --- calls: one use of a prepared statement --------------------------------------------------------- */
+
+/* Parameters are given in the order of the SQL text; a failure on the way is reported by the step. */
+struct call {
+    struct sqlite_store *s;
+    sqlite3_stmt *stmt;
+    int next; /* number of the next parameter */
+    int code; /* first failure, SQLITE_OK so far */
+};
+
+void call_start(struct call *call, struct sqlite_store *s, enum statement which);
+void call_int(struct call *call, int64_t number);
+void call_int_or_null(struct call *call, int64_t number);   /* -1 is NULL */
+void call_str(struct call *call, struct str text);          /* p == NULL is NULL; not copied */
+void call_hash(struct call *call, const struct hash *hash); /* NULL is NULL; not copied */
+void call_bytes(struct call *call, struct str bytes);       /* a blob; not copied */
+/* 1: a row is there; 0: no more rows; -1 with err. After 0 and -1 the call has ended. */
+int call_step(struct call *call, const char *doing, struct err *err) NODISCARD;
+/* For statements without rows: steps and ends. */
+int call_run(struct call *call, const char *doing, struct err *err) NODISCARD;
+void call_end(struct call *call); /* harmless when it has ended */
+
+/* Columns of the present row; views live until the next step. */
+int64_t call_number(struct call *call, int column);                  /* NULL is 0 */
+int64_t call_number_or_none(struct call *call, int column);          /* NULL is -1 */
+struct str call_text(struct call *call, int column);                 /* NULL is STR_NONE */
+bool call_hash_at(struct call *call, int column, struct hash *hash); /* false unless 32 bytes */
+
+/* --- transactions ------------------------------------------------------------------------------------ */
+
+int transaction_write(struct sqlite_store *s, struct err *err) NODISCARD; /* takes the write lock */
+int transaction_read(struct sqlite_store *s, struct err *err) NODISCARD;  /* one snapshot */
+int transaction_commit(struct sqlite_store *s,
+                       struct err *err) NODISCARD; /* rolls back on failure */
+void transaction_rollback(struct sqlite_store *s); /* harmless without one */
+
+/* --- errors and waiting ------------------------------------------------------------------------------ */
+
+/* Turns a SQLite result code into a class and a message that names the file and says what to do. */
+int handle_error(struct sqlite_store *s, int code, const char *doing, struct err *err);
+/* SQLite's busy handler: sleeps a little; 0 when busy_ms have passed since the wait began. */
+int handle_wait(void *handle, int attempt);
+
+/* --- shared lookups ---------------------------------------------------------------------------------- */
+
+/* NOT_FOUND for an unknown run. */
+int run_number(struct sqlite_store *s, struct str run_id, int64_t *run_no,
+               struct err *err) NODISCARD;
+struct owned_run {
+    int64_t run_no;
+    struct id
+        id; /* as stored, whatever the case of the caller's letters: the chain starts from it */
+};
+
+/* NOT_FOUND for an unknown run; CANCELLED unless the lease's epoch is this one and it was not released. */
+int run_owned(struct sqlite_store *s, struct str run_id, uint64_t epoch, struct owned_run *run,
+              struct err *err) NODISCARD;
+/* Writes one change of a projection inside the caller's transaction. */
+int projection_write(struct sqlite_store *s, struct str run_id, int64_t run_no,
+                     const struct row *row, struct err *err) NODISCARD;
+
+/* --- opening ----------------------------------------------------------------------------------------- */
+
+int place_prepare(const char *path,
+                  struct err *err) NODISCARD; /* directory and file, see sqlite.h */
+int schema_ready(struct sqlite_store *s,
+                 struct err *err) NODISCARD; /* creates it, or checks its version */
+
+/* --- operations (port/store.h) ----------------------------------------------------------------------- */
+
+int sqlite_lease(struct store *store, struct str run_id, struct str owner, int64_t ttl_ms,
+                 int64_t now, struct lease *lease, struct err *err);
+int sqlite_renew(struct store *store, struct str run_id, uint64_t epoch, int64_t ttl_ms,
+                 int64_t now, struct err *err);
+int sqlite_release(struct store *store, struct str run_id, uint64_t epoch, struct err *err);
+void sqlite_append(struct store *store, struct append_batch *batches, size_t count);
+int sqlite_read(struct store *store, struct str run_id, uint64_t after_seq, uint32_t agent_no,
+                size_t limit, store_event_fn *fn, void *user, struct err *err);
+int sqlite_head(struct store *store, struct str run_id, uint64_t *seq, struct hash *hash,
+                struct err *err);
+int sqlite_blob_get(struct store *store, const struct hash *hash, struct buf *out, struct err *err);
+int sqlite_inbox_put(struct store *store, struct str run_id, struct str kind, struct str body,
+                     struct str sender, int64_t now, int64_t *id, struct err *err);
+int sqlite_inbox_take(struct store *store, struct str run_id, uint64_t epoch, store_inbox_fn *fn,
+                      void *user, struct err *err);
+int sqlite_runs(struct store *store, struct str status, size_t limit, int64_t now, store_run_fn *fn,
+                void *user, struct err *err);
+int sqlite_run(struct store *store, struct str run_id, int64_t now, store_run_fn *fn, void *user,
+               struct err *err);
+int sqlite_run_find(struct store *store, struct str prefix, struct id *run_id, struct err *err);
+int sqlite_agents(struct store *store, struct str run_id, store_agent_fn *fn, void *user,
+                  struct err *err);
+int sqlite_session_ensure(struct store *store, struct str session_id, struct str user_id,
+                          struct str workspace_id, int64_t now, struct err *err);
+int sqlite_record_get(struct store *store, struct str type, struct str id, struct buf *value,
+                      uint64_t *version, struct err *err);
+int sqlite_record_cas(struct store *store, struct str type, struct str id, uint64_t expected,
+                      struct str value, struct str who, int64_t now, uint64_t *version,
+                      struct err *err);
+int sqlite_check(struct store *store, struct err *err);
+
+#endif
