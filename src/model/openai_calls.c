@@ -1,0 +1,327 @@
+/* Assembles tool calls; see the header for the rules. The end of a call's arguments is found by
+ * counting brackets as the bytes come, so that no argument text is parsed before the stream has
+ * ended. Does not judge whether a tool exists. Pure; runs on the thread that feeds it. */
+#include "model/openai_calls.h"
+
+#include <stdlib.h>
+
+#include "base/utf8.h"
+
+/* Follows the text of one JSON object or array to its closing bracket. */
+struct bracket_count {
+    size_t depth;
+    bool in_string, escaped;
+    bool closed; /* it was opened, and its last bracket has come */
+};
+
+struct openai_call {
+    struct buf id, name, arguments;
+    struct bracket_count brackets;
+    int64_t index;
+    bool has_index;
+    uint64_t chunk; /* the last array that had a piece of this call */
+};
+
+/* One entry of a tool_calls array. */
+struct piece {
+    struct str id, name;
+    const struct js *arguments;
+    int64_t index;
+    bool has_index;
+};
+
+void openai_calls_init(struct openai_calls *calls)
+{
+    *calls = (struct openai_calls){0};
+}
+
+void openai_calls_release(struct openai_calls *calls)
+{
+    for (size_t i = 0; i < calls->count; i++) {
+        buf_release(&calls->items[i].id);
+        buf_release(&calls->items[i].name);
+        buf_release(&calls->items[i].arguments);
+    }
+    free(calls->items);
+    openai_calls_init(calls);
+}
+
+static void count_brackets(struct bracket_count *count, struct str text)
+{
+    for (size_t i = 0; i < text.n && !count->closed; i++) {
+        char c = text.p[i];
+        if (count->escaped) {
+            count->escaped = false;
+        } else if (count->in_string) {
+            count->escaped = c == '\\';
+            count->in_string = c != '"';
+        } else if (c == '"') {
+            count->in_string = count->depth > 0;
+        } else if (c == '{' || c == '[') {
+            count->depth++;
+        } else if ((c == '}' || c == ']') && count->depth > 0) {
+            count->closed = --count->depth == 0;
+        }
+    }
+}
+
+static bool read_index(const struct js *value, int64_t *index)
+{
+    struct str text = js_str(value);
+    if (js_kind(value) == JS_INT) {
+        *index = js_int(value, 0);
+        return true;
+    }
+    if (text.n == 0 || text.n > 9)
+        return false;
+    *index = 0;
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] < '0' || text.p[i] > '9')
+            return false;
+        *index = *index * 10 + (text.p[i] - '0');
+    }
+    return true;
+}
+
+static struct piece read_piece(const struct js *entry)
+{
+    const struct js *function = js_get(entry, "function");
+    if (js_kind(function) != JS_OBJECT)
+        function = entry;
+    struct piece piece = {
+        .id = js_get_str(entry, "id"),
+        .name = js_get_str(function, "name"),
+        .arguments = js_get(function, "arguments"),
+    };
+    piece.has_index = read_index(js_get(entry, "index"), &piece.index);
+    return piece;
+}
+
+static bool other_index(const struct openai_call *call, const struct piece *piece)
+{
+    return piece->has_index && call->has_index && piece->index != call->index;
+}
+
+/* The piece would belong to `call`: does it begin another one all the same? */
+static bool begins_another(const struct openai_calls *calls, const struct openai_call *call,
+                           const struct piece *piece)
+{
+    if (piece->name.n == 0)
+        return false;
+    if (call->chunk == calls->chunk)
+        return true;
+    if (piece->id.n > 0 && str_eq(piece->id, buf_view(&call->id)))
+        return false;
+    struct str text = js_str(piece->arguments);
+    bool same_name = call->name.n == 0 || str_eq(piece->name, buf_view(&call->name));
+    bool brings = text.n > 0 || js_kind(piece->arguments) == JS_OBJECT;
+    /* The same call sent once more in full is a repetition, not a second call. */
+    bool repeats = same_name && str_eq(text, buf_view(&call->arguments));
+    return (!same_name && call->arguments.n > 0) || (call->brackets.closed && brings && !repeats);
+}
+
+enum index_rule { INDEX_FITS, INDEX_ANY };
+
+static struct openai_call *find_id(struct openai_calls *calls, const struct piece *piece,
+                                   enum index_rule rule)
+{
+    for (size_t i = calls->count; i-- > 0;)
+        if (str_eq(buf_view(&calls->items[i].id), piece->id) &&
+            (rule == INDEX_ANY || !other_index(&calls->items[i], piece)))
+            return &calls->items[i];
+    return NULL;
+}
+
+/* The call that the piece continues, or NULL for a new one. */
+static struct openai_call *find_call(struct openai_calls *calls, const struct piece *piece)
+{
+    struct openai_call *found = NULL;
+    if (piece->id.n > 0) {
+        found = find_id(calls, piece, INDEX_FITS);
+        if (!found && piece->name.n == 0)
+            found = find_id(calls, piece, INDEX_ANY);
+        if (!found && piece->name.n > 0)
+            return NULL;
+    }
+    if (!found && piece->has_index) {
+        for (size_t i = calls->count; i-- > 0 && !found;)
+            if (calls->items[i].has_index && calls->items[i].index == piece->index)
+                found = &calls->items[i];
+    } else if (!found && calls->count > 0) {
+        found = &calls->items[calls->count - 1];
+    }
+    return found && !begins_another(calls, found, piece) ? found : NULL;
+}
+
+static struct openai_call *add_call(struct openai_calls *calls, const struct piece *piece)
+{
+    if (calls->count == calls->capacity) {
+        calls->capacity = calls->capacity ? calls->capacity * 2 : 4;
+        calls->items = realloc(calls->items, calls->capacity * sizeof *calls->items);
+        if (!calls->items)
+            abort();
+    }
+    struct openai_call *call = &calls->items[calls->count++];
+    *call = (struct openai_call){.index = piece->index, .has_index = piece->has_index};
+    buf_init(&call->id, OPENAI_LABEL_MAX);
+    buf_init(&call->name, OPENAI_LABEL_MAX);
+    buf_init(&call->arguments, OPENAI_ARGUMENTS_MAX);
+    return call;
+}
+
+/* A name may come whole, again and again, growing, or in parts. */
+static void join_name(struct openai_call *call, struct str name)
+{
+    struct str have = buf_view(&call->name);
+    if (name.n == 0 || str_eq(name, have) || (have.n > 0 && call->arguments.n > 0))
+        return;
+    if (str_starts(name, have))
+        buf_clear(&call->name);
+    buf_str(&call->name, name);
+}
+
+static void join_arguments(struct openai_call *call, const struct js *arguments)
+{
+    struct str text = js_str(arguments);
+    enum js_kind kind = js_kind(arguments);
+    if (kind == JS_ABSENT || kind == JS_NULL)
+        return;
+    if (kind != JS_STRING) { /* a whole value where the API has its text */
+        call->brackets = (struct bracket_count){0};
+        buf_clear(&call->arguments);
+        js_print(arguments, &call->arguments);
+        count_brackets(&call->brackets, buf_view(&call->arguments));
+        return;
+    }
+    if (call->brackets.closed && str_eq(text, buf_view(&call->arguments)))
+        return;
+    count_brackets(&call->brackets, text);
+    buf_str(&call->arguments, text);
+}
+
+static int read_entry(struct openai_calls *calls, const struct js *entry, struct err *err)
+{
+    if (js_kind(entry) != JS_OBJECT)
+        return 0;
+    struct piece piece = read_piece(entry);
+    enum js_kind kind = js_kind(piece.arguments);
+    if (piece.id.n == 0 && piece.name.n == 0 && (kind == JS_ABSENT || kind == JS_NULL))
+        return 0;
+    struct openai_call *call = find_call(calls, &piece);
+    if (!call && calls->count == OPENAI_CALLS_MAX)
+        return err_set(err, ERR_RETRY, "the answer holds more than %d tool calls",
+                       OPENAI_CALLS_MAX);
+    if (!call)
+        call = add_call(calls, &piece);
+    call->chunk = calls->chunk;
+    if (call->id.n == 0)
+        buf_str(&call->id, piece.id);
+    join_name(call, piece.name);
+    join_arguments(call, piece.arguments);
+    if (call->id.failed || call->name.failed)
+        return err_set(err, ERR_RETRY, "the answer holds a tool call whose id or name is too long");
+    if (call->arguments.failed)
+        return err_set(err, ERR_RETRY, "the answer holds a tool call of more than 16 MB");
+    return 0;
+}
+
+int openai_calls_read(struct openai_calls *calls, const struct js *array, struct err *err)
+{
+    calls->chunk++;
+    if (js_kind(array) == JS_OBJECT)
+        return read_entry(calls, array, err);
+    if (js_kind(array) != JS_ARRAY)
+        return 0;
+    for (size_t i = 0; i < js_count(array); i++)
+        if (read_entry(calls, js_at(array, i), err) != 0)
+            return -1;
+    return 0;
+}
+
+/* --- the finished calls
+ * ------------------------------------------------------------------------------ */
+
+static struct str trim(struct str text)
+{
+    while (text.n > 0 && strchr(" \t\r\n", text.p[0]) && text.p[0])
+        text = (struct str){text.p + 1, text.n - 1};
+    while (text.n > 0 && strchr(" \t\r\n", text.p[text.n - 1]) && text.p[text.n - 1])
+        text.n--;
+    return text;
+}
+
+static bool is_object(struct str text)
+{
+    struct err ignored = ERR_INIT;
+    struct js *parsed = js_parse(text, &ignored);
+    bool object = js_kind(parsed) == JS_OBJECT;
+    js_free(parsed);
+    return object;
+}
+
+static struct str finish_arguments(const struct openai_call *call, struct arena *arena)
+{
+    struct str text = trim(buf_view(&call->arguments));
+    if (text.n == 0)
+        return STR("{}");
+    if (is_object(text))
+        return arena_copy(arena, text);
+    struct buf out;
+    buf_init(&out, OPENAI_UNPARSED_MAX * 8);
+    buf_text(&out, "{\"$unparsed\":");
+    json_quote(&out, utf8_cut(text, OPENAI_UNPARSED_MAX));
+    buf_char(&out, '}');
+    struct str copy = arena_copy(arena, buf_view(&out));
+    buf_release(&out);
+    return copy;
+}
+
+static bool id_taken(const struct tool_call *list, size_t count, struct str id)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_eq(list[i].id, id))
+            return true;
+    return false;
+}
+
+static bool id_came(const struct openai_calls *calls, struct str id)
+{
+    for (size_t i = 0; i < calls->count; i++)
+        if (str_eq(buf_view(&calls->items[i].id), id))
+            return true;
+    return false;
+}
+
+static struct str finish_id(const struct openai_calls *calls, size_t i, struct arena *arena,
+                            const struct tool_call *list)
+{
+    struct str id = buf_view(&calls->items[i].id);
+    if (id.n > 0 && !id_taken(list, i, id))
+        return arena_copy(arena, id);
+    for (size_t n = i;; n++) {
+        struct str made = arena_printf(arena, "call_%zu", n);
+        if (!id_taken(list, i, made) && !id_came(calls, made))
+            return made;
+    }
+}
+
+int openai_calls_finish(const struct openai_calls *calls, enum openai_ending ending,
+                        struct arena *arena, struct tool_call **list, size_t *count,
+                        struct err *err)
+{
+    size_t n = calls->count;
+    if (n > 0 && ending == OPENAI_CUT && !is_object(trim(buf_view(&calls->items[n - 1].arguments))))
+        n--;
+    *count = n;
+    *list = n > 0 ? arena_alloc(arena, n * sizeof **list) : NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (calls->items[i].name.n == 0)
+            return err_set(err, ERR_RETRY, "the answer holds a tool call without a name");
+        (*list)[i] = (struct tool_call){
+            .id = finish_id(calls, i, arena, *list),
+            .name = arena_copy(arena, buf_view(&calls->items[i].name)),
+            .arguments = finish_arguments(&calls->items[i], arena),
+        };
+    }
+    return 0;
+}

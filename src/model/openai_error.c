@@ -1,0 +1,199 @@
+/* Reads errors in the shapes that Chat Completions servers send, and turns them into a class and a
+ * sentence. Does not decide about retries beyond the class. Pure; any thread. */
+#include "model/openai_error.h"
+
+#include <strings.h>
+
+#include "base/utf8.h"
+
+enum { SECRET_MIN = 4, SHAPE_DEPTH = 6 };
+
+static const struct {
+    int status;
+    const char *advice;
+} advices[] = {
+    {400, "the server does not accept this request"},
+    {401, "check the API key"},
+    {402, "check the account's balance"},
+    {403, "check that the API key may use this model"},
+    {404, "check the model's name and the base URL"},
+    {405, "check the base URL"},
+    {413, "the request is too large for this server"},
+    {429, "the server limits the rate of requests"},
+};
+
+/* Types and codes of errors that come again when the request is repeated. Matched anywhere in the
+ * text. */
+static const char *const final_kinds[] = {
+    "invalid",    "authentication", "permission",     "not_found",      "notfound",
+    "badrequest", "bad_request",    "unauthorized",   "forbidden",      "quota",
+    "billing",    "unsupported",    "content_filter", "context_length", "unprocessable",
+};
+
+enum err_class openai_status_class(int status)
+{
+    bool retry = status == 408 || status == 409 || status == 429 || status >= 500;
+    return retry ? ERR_RETRY : ERR_PROVIDER;
+}
+
+/* null, false, "" and {} are what servers send where there is no error. */
+static bool says_something(const struct js *value)
+{
+    switch (js_kind(value)) {
+    case JS_ABSENT:
+    case JS_NULL:
+        return false;
+    case JS_BOOL:
+        return js_bool(value, false);
+    case JS_STRING:
+        return js_str(value).n > 0;
+    case JS_ARRAY:
+    case JS_OBJECT:
+        return js_count(value) > 0;
+    case JS_INT:
+    case JS_REAL:
+        return js_real(value, 0) != 0;
+    }
+    return false;
+}
+
+/* Some servers wrap an error in an array. */
+static const struct js *unwrapped(const struct js *root)
+{
+    return js_kind(root) == JS_ARRAY ? js_at(root, 0) : root;
+}
+
+bool openai_is_error(const struct js *root)
+{
+    root = unwrapped(root);
+    if (says_something(js_get(root, "error")) || str_is(js_get_str(root, "object"), "error"))
+        return true;
+    if (js_get(root, "choices") || js_get(root, "usage"))
+        return false;
+    return says_something(js_get(root, "detail")) || js_kind(js_get(root, "message")) == JS_STRING;
+}
+
+static int numeric_code(const struct js *value)
+{
+    struct str text = js_str(value);
+    int64_t code = js_int(value, 0);
+    if (text.n == 3)
+        for (size_t i = 0; i < 3; i++)
+            code = text.p[i] >= '0' && text.p[i] <= '9' ? code * 10 + (text.p[i] - '0') : 1000;
+    return code >= 400 && code <= 599 ? (int)code : 0;
+}
+
+static bool is_final_kind(struct str kind)
+{
+    char text[128];
+    size_t n = kind.n < sizeof text - 1 ? kind.n : sizeof text - 1;
+    if (n > 0)
+        memcpy(text, kind.p, n);
+    text[n] = '\0';
+    for (size_t i = 0; i < sizeof final_kinds / sizeof final_kinds[0]; i++)
+        if (strcasestr(text, final_kinds[i]))
+            return true;
+    return false;
+}
+
+enum err_class openai_error_class(const struct js *root)
+{
+    static const char *const keys[] = {"code", "status", "status_code", "type"};
+    root = unwrapped(root);
+    const struct js *error = js_get(root, "error");
+    if (js_kind(error) != JS_OBJECT)
+        error = root;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        int code = numeric_code(js_get(error, keys[i]));
+        if (code > 0)
+            return openai_status_class(code);
+    }
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (is_final_kind(js_get_str(error, keys[i])))
+            return ERR_PROVIDER;
+    return ERR_RETRY;
+}
+
+static struct str find_words(const struct js *value, int depth)
+{
+    static const char *const keys[] = {"message", "msg",    "detail",
+                                       "error",   "errors", "description"};
+    struct str words = js_str(value);
+    if (depth == 0)
+        return STR_NONE;
+    for (size_t i = 0; js_kind(value) == JS_OBJECT && i < sizeof keys / sizeof keys[0]; i++) {
+        words = find_words(js_get(value, keys[i]), depth - 1);
+        if (words.n > 0)
+            return words;
+    }
+    for (size_t i = 0; js_kind(value) == JS_ARRAY && i < js_count(value) && i < 8; i++) {
+        words = find_words(js_at(value, i), depth - 1);
+        if (words.n > 0)
+            return words;
+    }
+    return words;
+}
+
+static void redact(struct buf *out, struct str text, struct str secret)
+{
+    if (secret.n < SECRET_MIN) {
+        buf_str(out, text);
+        return;
+    }
+    const char *hit;
+    while (text.n > 0 && (hit = memmem(text.p, text.n, secret.p, secret.n))) {
+        size_t before = (size_t)(hit - text.p);
+        buf_add(out, text.p, before);
+        buf_text(out, "***");
+        text = (struct str){hit + secret.n, text.n - before - secret.n};
+    }
+    buf_str(out, text);
+}
+
+struct str openai_error_words(const struct openai_server *server, const struct js *root,
+                              struct str body, struct arena *arena)
+{
+    struct str raw = find_words(root, SHAPE_DEPTH);
+    if (raw.n == 0)
+        raw = body;
+    struct buf first, clean, shown;
+    buf_init(&first, OPENAI_ERROR_BODY * 4);
+    buf_init(&clean, OPENAI_ERROR_BODY * 12);
+    buf_init(&shown, OPENAI_ERROR_BODY * 12);
+    /* Before cleaning, so that no part of the secret is left of it; after, because cleaning may
+     * join its parts. */
+    redact(&first, utf8_cut(raw, OPENAI_ERROR_BODY), server->secret);
+    utf8_clean(&clean, buf_view(&first), UTF8_ONE_LINE);
+    redact(&shown, buf_view(&clean), server->secret);
+    struct str words = buf_view(&shown);
+    while (words.n > 0 && words.p[0] == ' ')
+        words = (struct str){words.p + 1, words.n - 1};
+    struct str cut = utf8_cut_chars(words, OPENAI_ERROR_CHARS);
+    const char *more = cut.n < words.n ? "…" : "";
+    while (cut.n > 0 && (cut.p[cut.n - 1] == ' ' || cut.p[cut.n - 1] == '.'))
+        cut.n--;
+    words = arena_printf(arena, "%.*s%s", STR_FMT(cut), more);
+    buf_release(&first);
+    buf_release(&clean);
+    buf_release(&shown);
+    return words;
+}
+
+struct str openai_status_message(const struct openai_server *server, int status, struct str body,
+                                 struct arena *arena)
+{
+    struct err ignored = ERR_INIT;
+    struct js *root = js_parse(body, &ignored);
+    struct str words = STR_NONE;
+    /* A web page says nothing that helps. */
+    if (root || body.n == 0 || body.p[0] != '<')
+        words = openai_error_words(server, root, body, arena);
+    js_free(root);
+    const char *advice = status >= 500 ? "the server is in trouble" : NULL;
+    for (size_t i = 0; i < sizeof advices / sizeof advices[0]; i++)
+        if (advices[i].status == status)
+            advice = advices[i].advice;
+    return arena_printf(arena, "%.*s answered HTTP %d%s%.*s%s%s%s", STR_FMT(server->url), status,
+                        words.n > 0 ? ": " : "", STR_FMT(words), advice ? " (" : "",
+                        advice ? advice : "", advice ? ")" : "");
+}

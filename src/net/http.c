@@ -1,0 +1,479 @@
+/* The HTTP client: requests, deadlines and how a transfer ends; the sockets are http_pool.c's.
+ * Deadlines are ours and not curl's, so that each has its own message: one timer per transfer,
+ * armed for the earliest one; activity only notes the time.
+ *
+ * curl may not be re-entered from its callbacks, so these take notes. A transfer ends in
+ * transfer_end, which runs from the loop: when the pool reports it, or from the transfer's timer.
+ * Does not parse bodies, does not retry. Runs on the loop thread. */
+#include "net/http.h"
+
+#include <curl/curl.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "net/http_explain.h"
+#include "net/http_pool.h"
+
+#define DEADLINE_MAX_MS ((int64_t)30 * 24 * 3600 * 1000)
+
+struct http {
+    struct http_pool pool;           /* first: the pool's callbacks get the client from it */
+    struct http_transfer *transfers; /* doubly linked, newest first */
+    enum { CLIENT_OPEN, CLIENT_CLOSING, CLIENT_CLOSED } state;
+};
+
+enum phase { PHASE_CONNECT, PHASE_FIRST_BYTE, PHASE_BODY, PHASE_GRACE, PHASE_ENDING, PHASE_ENDED };
+
+struct http_transfer {
+    struct http *http;
+    struct http_multi *multi;
+    struct http_transfer *next, *previous;
+    CURL *easy;
+    struct curl_slist *headers;
+    struct buf body;
+    struct http_deadlines deadlines;
+    struct http_handlers handlers;
+    struct http_url url;
+    uv_timer_t timer;
+    enum phase phase;
+    uint64_t started,
+        active; /* loop time of the start, and of the phase's start or last piece of body */
+    size_t header_bytes, body_bytes;
+    int status;
+    struct err failure; /* class NONE until something decided how this ends */
+    char detail[CURL_ERROR_SIZE];
+};
+
+static void *must(void *memory)
+{
+    if (!memory)
+        abort();
+    return memory;
+}
+
+int http_global_init(struct err *err)
+{
+    CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT);
+    if (code != CURLE_OK)
+        return err_set(err, ERR_IO, "libcurl does not start: %s", curl_easy_strerror(code));
+    return 0;
+}
+
+void http_global_release(void)
+{
+    curl_global_cleanup();
+}
+
+/* --- the end of a transfer
+ * -------------------------------------------------------------------------- */
+
+static void client_settle(struct http *http);
+
+static void transfer_closed(uv_handle_t *handle)
+{
+    struct http_transfer *transfer = handle->data;
+    struct http *http = transfer->http;
+    free(transfer);
+    http->pool.handles--;
+    client_settle(http);
+}
+
+static void transfer_release(struct http_transfer *transfer)
+{
+    curl_easy_cleanup(transfer->easy);
+    curl_slist_free_all(transfer->headers);
+    buf_release(&transfer->body);
+    uv_close((uv_handle_t *)&transfer->timer, transfer_closed);
+}
+
+static void headers_too_large(struct http_transfer *transfer)
+{
+    err_set(&transfer->failure, ERR_PROVIDER, "%s sent more than 64 KB of headers",
+            transfer->url.shown);
+}
+
+static void transfer_judge(struct http_transfer *transfer, CURLcode code)
+{
+    long status = 0, os_errno = 0;
+    curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+    transfer->status = (int)status;
+    if (transfer->failure.class != ERR_NONE || transfer->phase == PHASE_GRACE)
+        return;
+    if (code == CURLE_OUT_OF_MEMORY && transfer->header_bytes > 0 && transfer->body_bytes == 0) {
+        headers_too_large(transfer); /* curl's word for a single line of 100 KB */
+    } else if (code != CURLE_OK) {
+        curl_easy_getinfo(transfer->easy, CURLINFO_OS_ERRNO, &os_errno);
+        http_explain(code, transfer->url.shown, transfer->detail, (int)os_errno,
+                     &transfer->failure);
+    } else if (status >= 300 && status < 400) {
+        char *location = NULL;
+        curl_easy_getinfo(transfer->easy, CURLINFO_REDIRECT_URL, &location);
+        http_explain_redirect((int)status, transfer->url.shown, location, &transfer->failure);
+    }
+}
+
+/* The one place where a transfer ends. Never called from curl's callbacks. */
+static void transfer_end(struct http_transfer *transfer, CURLcode code)
+{
+    struct http *http = transfer->http;
+    transfer_judge(transfer, code);
+    transfer->phase = PHASE_ENDED;
+    http_pool_remove(transfer->multi, transfer->easy);
+    if (transfer->next)
+        transfer->next->previous = transfer->previous;
+    *(transfer->previous ? &transfer->previous->next : &http->transfers) = transfer->next;
+
+    const struct http_result result = {
+        .class = transfer->failure.class,
+        .message = transfer->failure.message,
+        .status = transfer->status,
+    };
+    http->pool.dispatching++;
+    transfer->handlers.done(transfer->handlers.user, transfer, &result);
+    http->pool.dispatching--;
+    transfer_release(transfer);
+    client_settle(http);
+}
+
+/* --- deadlines
+ * --------------------------------------------------------------------------------------- */
+
+static uint64_t phase_deadline(const struct http_transfer *transfer)
+{
+    switch (transfer->phase) {
+    case PHASE_CONNECT:
+        return transfer->active + (uint64_t)transfer->deadlines.connect_ms;
+    case PHASE_FIRST_BYTE:
+        return transfer->active + (uint64_t)transfer->deadlines.first_byte_ms;
+    case PHASE_BODY:
+        return transfer->active + (uint64_t)transfer->deadlines.idle_ms;
+    case PHASE_GRACE:
+        return transfer->active + HTTP_GRACE_MS;
+    case PHASE_ENDING:
+    case PHASE_ENDED:
+        break;
+    }
+    return 0;
+}
+
+static void deadline_passed(struct http_transfer *transfer)
+{
+    const char *url = transfer->url.shown;
+    const struct http_deadlines *limit = &transfer->deadlines;
+    struct err *err = &transfer->failure;
+    switch (transfer->phase) {
+    case PHASE_CONNECT:
+        err_set(err, ERR_RETRY, "no connection to %s within %g s: is the server reachable?", url,
+                (double)limit->connect_ms / 1000);
+        break;
+    case PHASE_FIRST_BYTE:
+        err_set(err, ERR_RETRY, "%s took the request and sent nothing within %g s", url,
+                (double)limit->first_byte_ms / 1000);
+        break;
+    case PHASE_BODY:
+        err_set(err, ERR_RETRY, "%s fell silent for %g s in the middle of its answer", url,
+                (double)limit->idle_ms / 1000);
+        break;
+    case PHASE_GRACE:
+    case PHASE_ENDING:
+    case PHASE_ENDED:
+        break;
+    }
+}
+
+static void on_deadline(uv_timer_t *timer);
+
+/* Arms the timer for whichever deadline comes first. */
+static void transfer_arm(struct http_transfer *transfer)
+{
+    uint64_t now = uv_now(transfer->http->pool.loop), at = phase_deadline(transfer);
+    uint64_t total = transfer->started + (uint64_t)transfer->deadlines.total_ms;
+    if (total < at)
+        at = total;
+    uv_timer_start(&transfer->timer, on_deadline, at > now ? at - now : 0, 0);
+}
+
+static void on_deadline(uv_timer_t *timer)
+{
+    struct http_transfer *transfer = timer->data;
+    uint64_t now = uv_now(transfer->http->pool.loop);
+    if (phase_deadline(transfer) <= now)
+        deadline_passed(transfer);
+    else if (transfer->started + (uint64_t)transfer->deadlines.total_ms <= now)
+        err_set(&transfer->failure, ERR_TIMEOUT, "no complete answer from %s within %g s",
+                transfer->url.shown, (double)transfer->deadlines.total_ms / 1000);
+    else {
+        transfer_arm(transfer);
+        return;
+    }
+    transfer_end(transfer, CURLE_OK);
+}
+
+static void transfer_phase(struct http_transfer *transfer, enum phase phase)
+{
+    transfer->phase = phase;
+    transfer->active = uv_now(transfer->http->pool.loop);
+    transfer_arm(transfer);
+}
+
+/* --- curl's callbacks: they take notes and never end a transfer
+ * -------------------------------------- */
+
+static int on_connected(void *user, char *ip, char *local_ip, int port, int local_port)
+{
+    struct http_transfer *transfer = user;
+    if (transfer->phase == PHASE_CONNECT)
+        transfer_phase(transfer, PHASE_FIRST_BYTE);
+    return CURL_PREREQFUNC_OK;
+}
+
+static size_t on_header(char *bytes, size_t size, size_t count, void *user)
+{
+    struct http_transfer *transfer = user;
+    size_t n = size * count;
+    transfer->header_bytes += n;
+    if (transfer->header_bytes <= HTTP_HEADER_MAX)
+        return n;
+    if (transfer->failure.class == ERR_NONE)
+        headers_too_large(transfer);
+    return 0;
+}
+
+static size_t on_data(char *bytes, size_t size, size_t count, void *user)
+{
+    struct http_transfer *transfer = user;
+    size_t n = size * count;
+    if (transfer->phase == PHASE_ENDING)
+        return 0;
+    if (transfer->phase == PHASE_GRACE || n == 0)
+        return n;
+    if (transfer->body_bytes == 0) {
+        long status = 0;
+        curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+        transfer->status = (int)status;
+        transfer_phase(transfer, PHASE_BODY);
+    }
+    transfer->active = uv_now(transfer->http->pool.loop);
+    transfer->body_bytes += n;
+    if (transfer->body_bytes > HTTP_RESPONSE_MAX) {
+        err_set(&transfer->failure, ERR_PROVIDER, "%s sent an answer of more than 64 MB",
+                transfer->url.shown);
+        return 0;
+    }
+    if (transfer->status >= 300 && transfer->status < 400)
+        return n; /* explained at the end, see transfer_judge */
+    enum http_next next =
+        transfer->handlers.data(transfer->handlers.user, transfer->status, (struct str){bytes, n});
+    if (transfer->phase == PHASE_ENDING)
+        return 0;
+    if (next == HTTP_STOP) {
+        http_abort(transfer);
+        return 0;
+    }
+    if (next == HTTP_ENOUGH)
+        transfer_phase(transfer, PHASE_GRACE);
+    return n;
+}
+
+/* --- the client
+ * ------------------------------------------------------------------------------------- */
+
+static void on_ended(struct http_pool *pool, CURL *easy, CURLcode code)
+{
+    struct http_transfer *transfer = NULL;
+    curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&transfer);
+    transfer_end(transfer, code);
+}
+
+static void on_settled(struct http_pool *pool)
+{
+    client_settle((struct http *)(void *)pool);
+}
+
+struct http *http_new(uv_loop_t *loop)
+{
+    struct http *http = must(calloc(1, sizeof *http));
+    http->pool = (struct http_pool){.loop = loop, .ended = on_ended, .settled = on_settled};
+    return http;
+}
+
+size_t http_multi_count(const struct http *http)
+{
+    return http->pool.multi_count;
+}
+
+/* Takes the client down when it is closing and nothing is left that could call back into it. */
+static void client_settle(struct http *http)
+{
+    if (http->state == CLIENT_OPEN || http->pool.dispatching > 0 || http->transfers)
+        return;
+    if (http->state == CLIENT_CLOSING) {
+        http->state = CLIENT_CLOSED;
+        http_pool_close(&http->pool);
+    }
+    if (http->pool.handles > 0)
+        return;
+    http_pool_free(&http->pool);
+    free(http);
+}
+
+void http_free(struct http *http)
+{
+    for (struct http_transfer *t = http->transfers; t; t = t->next)
+        http_abort(t);
+    http->state = CLIENT_CLOSING;
+    client_settle(http);
+}
+
+/* --- starting and aborting
+ * --------------------------------------------------------------------------- */
+
+static int headers_copy(struct http_transfer *transfer, const struct http_request *request,
+                        struct err *err)
+{
+    /* curl would ask for permission ("Expect") before a large body and wait a second for servers
+     * that do not answer that. */
+    transfer->headers = must(curl_slist_append(NULL, "Expect:"));
+    struct buf line;
+    buf_init(&line, HTTP_HEADER_MAX);
+    int result = 0;
+    for (size_t i = 0; i < request->header_count && result == 0; i++) {
+        struct str header = request->headers[i];
+        buf_clear(&line);
+        buf_str(&line, header);
+        if (header.n == 0 || line.failed || memchr(header.p, '\r', header.n) ||
+            memchr(header.p, '\n', header.n) || memchr(header.p, '\0', header.n))
+            result = err_set(err, ERR_CONFIG,
+                             "request header %zu is empty, too long or holds a line break", i + 1);
+        else
+            transfer->headers = must(curl_slist_append(transfer->headers, line.p));
+    }
+    /* A header may be a secret. */
+    if (line.p)
+        explicit_bzero(line.p, line.capacity);
+    buf_release(&line);
+    return result;
+}
+
+static int easy_prepare(struct http_transfer *transfer, const struct http_request *request,
+                        struct err *err)
+{
+    CURL *easy = transfer->easy = must(curl_easy_init());
+    char url[HTTP_URL_MAX + 1];
+    memcpy(url, request->url.p, request->url.n);
+    url[request->url.n] = '\0';
+    int64_t connect = transfer->deadlines.connect_ms + 1000; /* behind our own */
+    int bad = 0;
+    bad |= curl_easy_setopt(easy, CURLOPT_URL, url);
+    bad |= curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    bad |= curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    bad |= curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    bad |= curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
+    bad |= curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    bad |= curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    bad |= curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect);
+    bad |= curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->headers);
+    bad |= curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->detail);
+    bad |= curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
+    bad |= curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connected);
+    bad |= curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer);
+    bad |= curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+    bad |= curl_easy_setopt(easy, CURLOPT_HEADERDATA, transfer);
+    bad |= curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_data);
+    bad |= curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
+    if (transfer->url.loopback)
+        bad |= curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    if (request->method == HTTP_POST) {
+        bad |= curl_easy_setopt(easy, CURLOPT_POST, 1L);
+        bad |= curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)transfer->body.n);
+        bad |= curl_easy_setopt(easy, CURLOPT_POSTFIELDS, buf_view(&transfer->body).p);
+    }
+    return bad ? err_set(err, ERR_BUG, "libcurl refused an option") : 0;
+}
+
+static int64_t deadline_limit(int64_t ms)
+{
+    return ms < DEADLINE_MAX_MS ? ms : DEADLINE_MAX_MS;
+}
+
+static int deadlines_copy(struct http_transfer *transfer, const struct http_deadlines *asked,
+                          struct err *err)
+{
+    if (asked->connect_ms <= 0 || asked->first_byte_ms <= 0 || asked->idle_ms <= 0 ||
+        asked->total_ms <= 0)
+        return err_set(err, ERR_BUG, "a request without deadlines");
+    transfer->deadlines = (struct http_deadlines){
+        .connect_ms = deadline_limit(asked->connect_ms),
+        .first_byte_ms = deadline_limit(asked->first_byte_ms),
+        .idle_ms = deadline_limit(asked->idle_ms),
+        .total_ms = deadline_limit(asked->total_ms),
+    };
+    return 0;
+}
+
+int http_start(struct http *http, const struct http_request *request,
+               struct http_transfer **started, struct err *err)
+{
+    struct http_transfer *transfer = must(calloc(1, sizeof *transfer));
+    transfer->http = http;
+    transfer->handlers = request->handlers;
+    if (request->body) {
+        transfer->body = *request->body;
+        buf_init(request->body, transfer->body.max);
+    }
+    if (http->state != CLIENT_OPEN) {
+        err_set(err, ERR_BUG, "a request on a closed HTTP client");
+        goto out;
+    }
+    if (http_url_parse(request->url, &transfer->url, err) != 0 ||
+        deadlines_copy(transfer, &request->deadlines, err) != 0 ||
+        headers_copy(transfer, request, err) != 0 || easy_prepare(transfer, request, err) != 0)
+        goto out;
+
+    transfer->multi = http_pool_add(&http->pool, transfer->easy);
+    if (!transfer->multi) {
+        err_set(err, ERR_BUG, "libcurl refused a transfer");
+        goto out;
+    }
+    transfer->next = http->transfers;
+    if (transfer->next)
+        transfer->next->previous = transfer;
+    http->transfers = transfer;
+    http->pool.handles++;
+    uv_timer_init(http->pool.loop, &transfer->timer);
+    transfer->timer.data = transfer;
+    uv_update_time(http->pool.loop); /* the loop's clock stands still while a handler works */
+    transfer->started = uv_now(http->pool.loop);
+    transfer_phase(transfer, PHASE_CONNECT);
+    *started = transfer;
+    return 0;
+out:
+    curl_easy_cleanup(transfer->easy);
+    curl_slist_free_all(transfer->headers);
+    buf_release(&transfer->body);
+    free(transfer);
+    return -1;
+}
+
+void http_abort(struct http_transfer *transfer)
+{
+    if (transfer->phase == PHASE_ENDING || transfer->phase == PHASE_ENDED)
+        return;
+    if (transfer->failure.class == ERR_NONE)
+        err_set(&transfer->failure, ERR_CANCELLED, "the request to %s was cancelled",
+                transfer->url.shown);
+    transfer_phase(transfer, PHASE_ENDING); /* its deadline is now: the end comes from the loop */
+}
+
+struct str http_header(const struct http_transfer *transfer, const char *name)
+{
+    struct curl_header *header = NULL;
+    if (curl_easy_header(transfer->easy, name, 0, CURLH_HEADER, -1, &header) != CURLHE_OK)
+        return STR_NONE;
+    return str_from(header->value);
+}
+
+struct str http_shown_url(const struct http_transfer *transfer)
+{
+    return str_from(transfer->url.shown);
+}

@@ -1,0 +1,211 @@
+/* curl says through callbacks which sockets and which timer it wants; libuv says when they are
+ * ready; then curl works, and what ended is collected. curl may not be re-entered from its own
+ * callbacks, so these only change what the loop watches. Knows nothing of requests and deadlines.
+ * Runs on the loop thread. */
+#include "net/http_pool.h"
+
+#include <stdlib.h>
+
+#include "net/http.h"
+
+struct http_multi {
+    struct http_pool *pool;
+    CURLM *curl;
+    uv_timer_t timer; /* curl's own timeouts */
+    uv_idle_t soon; /* a timeout of 0: once per turn of the loop, so that sockets get theirs too */
+    size_t load;    /* transfers on it */
+};
+
+/* A socket that curl watches. */
+struct watch {
+    uv_poll_t poll;
+    struct http_multi *multi;
+    curl_socket_t fd;
+    int events; /* what curl waits for */
+};
+
+static void *must(void *memory)
+{
+    if (!memory)
+        abort();
+    return memory;
+}
+
+static void handle_gone(struct http_pool *pool)
+{
+    pool->handles--;
+    pool->settled(pool);
+}
+
+static void watch_closed(uv_handle_t *handle)
+{
+    struct watch *watch = handle->data;
+    struct http_pool *pool = watch->multi->pool;
+    free(watch);
+    handle_gone(pool);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events);
+
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *user, void *socket_user)
+{
+    struct http_multi *multi = user;
+    struct watch *watch = socket_user;
+    if (what == CURL_POLL_REMOVE) {
+        if (watch) {
+            curl_multi_assign(multi->curl, fd, NULL);
+            uv_close((uv_handle_t *)&watch->poll, watch_closed);
+        }
+        return 0;
+    }
+    if (!watch) {
+        watch = must(calloc(1, sizeof *watch));
+        watch->multi = multi;
+        watch->fd = fd;
+        /* An error here would make curl give up the whole multi handle; without a watch it is only
+         * this transfer that ends, at its deadline. */
+        if (uv_poll_init_socket(multi->pool->loop, &watch->poll, fd) != 0) {
+            free(watch);
+            return 0;
+        }
+        watch->poll.data = watch;
+        multi->pool->handles++;
+        curl_multi_assign(multi->curl, fd, watch);
+    }
+    watch->events =
+        (what != CURL_POLL_OUT ? UV_READABLE : 0) | (what != CURL_POLL_IN ? UV_WRITABLE : 0);
+    uv_poll_start(&watch->poll, watch->events, on_poll);
+    return 0;
+}
+
+static void on_timeout(uv_timer_t *timer);
+static void on_soon(uv_idle_t *soon);
+
+static int on_timer_change(CURLM *curl, long timeout_ms, void *user)
+{
+    struct http_multi *multi = user;
+    uv_timer_stop(&multi->timer);
+    uv_idle_stop(&multi->soon);
+    if (timeout_ms == 0)
+        uv_idle_start(&multi->soon, on_soon);
+    else if (timeout_ms > 0)
+        uv_timer_start(&multi->timer, on_timeout, (uint64_t)timeout_ms, 0);
+    return 0;
+}
+
+/* --- the loop's callbacks: they let curl work and collect what ended
+ * ----------------------------------- */
+
+static void multi_action(struct http_multi *multi, curl_socket_t fd, int flags)
+{
+    struct http_pool *pool = multi->pool;
+    int running, queued;
+    CURLMsg *message;
+    pool->dispatching++;
+    curl_multi_socket_action(multi->curl, fd, flags, &running);
+    while ((message = curl_multi_info_read(multi->curl, &queued))) {
+        CURL *easy = message->easy_handle;
+        CURLcode code = message->data.result; /* the message goes with its handle */
+        if (message->msg == CURLMSG_DONE)
+            pool->ended(pool, easy, code);
+    }
+    pool->dispatching--;
+    pool->settled(pool);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    struct watch *watch = poll->data;
+    int flags = (events & UV_READABLE ? CURL_CSELECT_IN : 0) |
+                (events & UV_WRITABLE ? CURL_CSELECT_OUT : 0);
+    if (status == 0) {
+        multi_action(watch->multi, watch->fd, flags);
+        return;
+    }
+    /* The socket has an error, and libuv has stopped watching. A server that resets may have sent
+     * its whole answer before, so curl is to read until it meets the error itself. */
+    multi_action(watch->multi, watch->fd, CURL_CSELECT_IN | CURL_CSELECT_OUT);
+    if (!uv_is_closing((uv_handle_t *)poll))
+        uv_poll_start(poll, watch->events, on_poll);
+}
+
+static void on_timeout(uv_timer_t *timer)
+{
+    multi_action(timer->data, CURL_SOCKET_TIMEOUT, 0);
+}
+
+static void on_soon(uv_idle_t *soon)
+{
+    uv_idle_stop(soon);
+    multi_action(soon->data, CURL_SOCKET_TIMEOUT, 0);
+}
+
+static struct http_multi *multi_new(struct http_pool *pool)
+{
+    struct http_multi *multi = must(calloc(1, sizeof *multi));
+    multi->pool = pool;
+    multi->curl = must(curl_multi_init());
+    uv_timer_init(pool->loop, &multi->timer);
+    uv_idle_init(pool->loop, &multi->soon);
+    multi->timer.data = multi;
+    multi->soon.data = multi;
+    pool->handles += 2;
+    curl_multi_setopt(multi->curl, CURLMOPT_SOCKETFUNCTION, on_socket);
+    curl_multi_setopt(multi->curl, CURLMOPT_SOCKETDATA, multi);
+    curl_multi_setopt(multi->curl, CURLMOPT_TIMERFUNCTION, on_timer_change);
+    curl_multi_setopt(multi->curl, CURLMOPT_TIMERDATA, multi);
+    /* Connections kept alive; curl's default shrinks with the transfers in flight. */
+    curl_multi_setopt(multi->curl, CURLMOPT_MAXCONNECTS, (long)HTTP_PER_MULTI);
+    pool->multis =
+        must(realloc(pool->multis, (pool->multi_count + 1) * sizeof(struct http_multi *)));
+    pool->multis[pool->multi_count++] = multi;
+    return multi;
+}
+
+/* The least loaded one; the first of several, so that a light load finds its connections again. */
+static struct http_multi *multi_pick(struct http_pool *pool)
+{
+    struct http_multi *best = NULL;
+    for (size_t i = 0; i < pool->multi_count; i++)
+        if (!best || pool->multis[i]->load < best->load)
+            best = pool->multis[i];
+    return best && best->load < HTTP_PER_MULTI ? best : multi_new(pool);
+}
+
+struct http_multi *http_pool_add(struct http_pool *pool, CURL *easy)
+{
+    struct http_multi *multi = multi_pick(pool);
+    if (curl_multi_add_handle(multi->curl, easy) != CURLM_OK)
+        return NULL;
+    multi->load++;
+    return multi;
+}
+
+void http_pool_remove(struct http_multi *multi, CURL *easy)
+{
+    curl_multi_remove_handle(multi->curl, easy);
+    multi->load--;
+}
+
+static void multi_handle_closed(uv_handle_t *handle)
+{
+    struct http_multi *multi = handle->data;
+    handle_gone(multi->pool);
+}
+
+void http_pool_close(struct http_pool *pool)
+{
+    for (size_t i = 0; i < pool->multi_count; i++) {
+        struct http_multi *multi = pool->multis[i];
+        curl_multi_cleanup(multi->curl);
+        uv_close((uv_handle_t *)&multi->timer, multi_handle_closed);
+        uv_close((uv_handle_t *)&multi->soon, multi_handle_closed);
+    }
+}
+
+void http_pool_free(struct http_pool *pool)
+{
+    for (size_t i = 0; i < pool->multi_count; i++)
+        free(pool->multis[i]);
+    free(pool->multis);
+}

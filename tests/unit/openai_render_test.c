@@ -1,0 +1,114 @@
+/* model/openai_render: messages and bodies, byte for byte. */
+#include "model/openai_render.h"
+
+#include <math.h>
+
+#include "base/json.h"
+#include "check.h"
+
+#define BAD "\xEF\xBF\xBD"
+
+static void check_render(const struct message *message, const char *expected)
+{
+    struct buf out;
+    struct err err = ERR_INIT;
+    buf_init(&out, 100000);
+    openai_render_message(message, &out);
+    check_str(buf_view(&out), expected);
+    struct js *parsed = js_parse(buf_view(&out), &err);
+    assert_non_null(parsed);
+    js_free(parsed);
+    buf_release(&out);
+}
+
+static void each_role_is_rendered_as_the_api_wants_it(void **state)
+{
+    struct tool_call calls[] = {{STR("c1"), STR("read"), STR("{\"path\":\"a\\\"b\"}")},
+                                {STR("c2"), STR("ls"), STR("{}")}};
+    check_render(&(struct message){.role = MESSAGE_SYSTEM, .text = STR("be \"good\"\n")},
+                 "{\"role\":\"system\",\"content\":\"be \\\"good\\\"\\n\"}");
+    check_render(&(struct message){.role = MESSAGE_USER, .text = STR("hi")},
+                 "{\"role\":\"user\",\"content\":\"hi\"}");
+    check_render(&(struct message){.role = MESSAGE_ASSISTANT, .text = STR("yes")},
+                 "{\"role\":\"assistant\",\"content\":\"yes\"}");
+    check_render(
+        &(struct message){.role = MESSAGE_ASSISTANT, .calls = calls, .call_count = 2},
+        "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":["
+        "{\"id\":\"c1\",\"type\":\"function\",\"function\":{\"name\":\"read\",\"arguments\":"
+        "\"{\\\"path\\\":\\\"a\\\\\\\"b\\\"}\"}},"
+        "{\"id\":\"c2\",\"type\":\"function\",\"function\":{\"name\":\"ls\",\"arguments\":"
+        "\"{}\"}}]}");
+    check_render(
+        &(struct message){.role = MESSAGE_TOOL, .call_id = STR("c1"), .text = STR("Error: no")},
+        "{\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"Error: no\"}");
+}
+
+static void an_assistant_without_text_and_calls_has_an_empty_string(void **state)
+{
+    check_render(&(struct message){.role = MESSAGE_ASSISTANT},
+                 "{\"role\":\"assistant\",\"content\":\"\"}");
+}
+
+static void invalid_utf8_is_mended_when_rendered(void **state)
+{
+    check_render(&(struct message){.role = MESSAGE_USER,
+                                   .text = STR("a\xFF"
+                                               "b")},
+                 "{\"role\":\"user\",\"content\":\"a" BAD "b\"}");
+}
+
+static void a_name_that_no_server_takes_back_is_made_acceptable(void **state)
+{
+    struct tool_call call = {STR("c"), STR("do it.now/\xC3\xA4"), STR("{}")};
+    check_render(&(struct message){.role = MESSAGE_ASSISTANT, .calls = &call, .call_count = 1},
+                 "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"c\",\"type\":"
+                 "\"function\",\"function\":{\"name\":\"do_it_now___\",\"arguments\":\"{}\"}}]}");
+}
+
+static void fragments_are_joined_by_commas_into_a_body(void **state)
+{
+    struct buf fragments, body;
+    buf_init(&fragments, 10000);
+    buf_init(&body, 10000);
+    openai_render_message(&(struct message){.role = MESSAGE_SYSTEM, .text = STR("s")}, &fragments);
+    openai_render_message(&(struct message){.role = MESSAGE_USER, .text = STR("u")}, &fragments);
+    const struct model_tool tool = {STR("read"), STR("Reads."), STR("{\"type\":\"object\"}")};
+    struct model_request request = {
+        .model = STR("m"),
+        .fragments = buf_view(&fragments),
+        .tools = &tool,
+        .tool_count = 1,
+        .max_output_tokens = 512,
+        .temperature = 0.5,
+    };
+    openai_render_body(&request, &body);
+    check_str(
+        buf_view(&body),
+        "{\"model\":\"m\",\"messages\":[{\"role\":\"system\",\"content\":\"s\"},"
+        "{\"role\":\"user\",\"content\":\"u\"}],\"tools\":[{\"type\":\"function\",\"function\":"
+        "{\"name\":\"read\",\"description\":\"Reads.\",\"parameters\":{\"type\":\"object\"}}}],"
+        "\"stream\":true,\"stream_options\":{\"include_usage\":true},\"max_tokens\":512,"
+        "\"temperature\":0.5}");
+    buf_clear(&body);
+    request.tool_count = 0;
+    request.temperature = NAN;
+    openai_render_body(&request, &body);
+    check_str(buf_view(&body),
+              "{\"model\":\"m\",\"messages\":[{\"role\":\"system\",\"content\":\"s\"},"
+              "{\"role\":\"user\",\"content\":\"u\"}],\"stream\":true,\"stream_options\":"
+              "{\"include_usage\":true},\"max_tokens\":512}");
+    buf_release(&fragments);
+    buf_release(&body);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_role_is_rendered_as_the_api_wants_it),
+        cmocka_unit_test(an_assistant_without_text_and_calls_has_an_empty_string),
+        cmocka_unit_test(invalid_utf8_is_mended_when_rendered),
+        cmocka_unit_test(a_name_that_no_server_takes_back_is_made_acceptable),
+        cmocka_unit_test(fragments_are_joined_by_commas_into_a_body),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

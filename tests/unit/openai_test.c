@@ -1,0 +1,542 @@
+/* model/openai_decode on hand-written bodies: streams, tool calls, documents, errors with HTTP 200.
+ * Every body is decoded whole and byte by byte, and must give the same result. */
+#include "check.h"
+#include "model/openai_decode.h"
+
+#define KEY "sk-very-secret"
+#define BAD "\xEF\xBF\xBD"
+
+/* A decoded body. */
+struct decoded {
+    struct openai_decoder decoder;
+    struct model_reply reply;
+    struct model_failure failure;
+    struct buf deltas;
+    bool whole;
+};
+
+static void on_delta(void *user, struct str text)
+{
+    buf_str(user, text);
+}
+
+static void decode_pieces(struct decoded *d, struct str body, size_t step,
+                          enum openai_closing closing)
+{
+    const struct openai_server server = {STR("http://server/v1"), STR(KEY)};
+    buf_init(&d->deltas, OPENAI_TEXT_MAX);
+    openai_decoder_init(&d->decoder, server, on_delta, &d->deltas);
+    enum openai_next next = OPENAI_GO_ON;
+    for (size_t at = 0; at < body.n && next == OPENAI_GO_ON; at += step) {
+        size_t n = body.n - at < step ? body.n - at : step;
+        next = openai_decoder_feed(&d->decoder, (struct str){body.p + at, n});
+    }
+    d->whole = openai_decoder_finish(&d->decoder, closing, &d->reply, &d->failure);
+}
+
+static void decoded_release(struct decoded *d)
+{
+    openai_decoder_release(&d->decoder);
+    buf_release(&d->deltas);
+}
+
+/* "text [name(id) arguments]… finish cut in/cached/out/reasoning", or "class: message / partial".
+ */
+static void describe(const struct decoded *d, struct buf *out)
+{
+    if (!d->whole) {
+        buf_printf(out, "%s: %.*s / %.*s", err_class_text(d->failure.class),
+                   STR_FMT(d->failure.message), STR_FMT(d->failure.partial));
+        return;
+    }
+    const struct model_reply *r = &d->reply;
+    buf_printf(out, "<%.*s>", STR_FMT(r->text));
+    for (size_t i = 0; i < r->call_count; i++)
+        buf_printf(out, " %.*s(%.*s)%.*s", STR_FMT(r->calls[i].name), STR_FMT(r->calls[i].id),
+                   STR_FMT(r->calls[i].arguments));
+    buf_printf(out, " %.*s%s", STR_FMT(r->finish), r->completeness == REPLY_CUT ? " cut" : "");
+}
+
+static void check_closing(struct str body, enum openai_closing closing, const char *expected)
+{
+    const size_t steps[] = {body.n + 1, 1, 7};
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        struct decoded d;
+        struct buf text;
+        buf_init(&text, 100000);
+        decode_pieces(&d, body, steps[i], closing);
+        describe(&d, &text);
+        check_str(buf_view(&text), expected);
+        assert_true(str_eq(buf_view(&d.deltas), d.whole ? d.reply.text : d.failure.partial));
+        buf_release(&text);
+        decoded_release(&d);
+    }
+}
+
+#define check_body(body, expected) check_closing(STR(body), OPENAI_CLOSED, expected)
+
+/* Chunks of a stream, as a literal. */
+#define EVENT(json) "data: " json "\n\n"
+#define DELTA(delta) EVENT("{\"choices\":[{\"index\":0,\"delta\":{" delta "}}]}")
+#define TEXT(text) DELTA("\"content\":\"" text "\"")
+#define CALLS(pieces) DELTA("\"tool_calls\":[" pieces "]")
+#define FINISH(reason) EVENT("{\"choices\":[{\"delta\":{},\"finish_reason\":\"" reason "\"}]}")
+#define DONE "data: [DONE]\n\n"
+
+/* --- streams
+ * ------------------------------------------------------------------------------------------ */
+
+static void text_is_joined_from_its_deltas(void **state)
+{
+    check_body(DELTA("\"role\":\"assistant\",\"content\":\"\"") TEXT("Hel") TEXT("lo \\u00e4")
+                   FINISH("stop") DONE,
+               "<Hello \xC3\xA4> stop");
+}
+
+static void nulls_are_allowed_everywhere(void **state)
+{
+    check_body(EVENT("{\"id\":null,\"model\":null,\"choices\":null,\"usage\":null,\"error\":null}")
+                   EVENT("{\"choices\":[null]}") EVENT("{\"choices\":[]}") EVENT("{}") EVENT(
+                       "{\"choices\":[{\"index\":null,\"delta\":null,\"finish_reason\":null}]}")
+                       DELTA("\"role\":null,\"content\":null,\"tool_calls\":null,\"refusal\":null")
+                           CALLS("null,{\"index\":null,\"id\":null,\"function\":null}")
+                               CALLS("{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"read\","
+                                     "\"arguments\":null}}") FINISH("tool_calls") DONE,
+               "<> read(a){} tool_calls");
+}
+
+static void usage_may_come_last_or_never(void **state)
+{
+    const char *streams[] = {
+        TEXT("a") FINISH("stop") EVENT(
+            "{\"id\":\"r1\",\"model\":\"real\",\"choices\":[],\"usage\":{\"prompt_tokens\":11,"
+            "\"completion_tokens\":7,\"prompt_tokens_details\":{\"cached_tokens\":5},"
+            "\"completion_tokens_details\":{\"reasoning_tokens\":3}}}") DONE,
+        TEXT("a") FINISH("stop") DONE,
+        TEXT("a") FINISH("stop") EVENT("{\"usage\":{\"prompt_tokens\":-4,\"completion_tokens\":"
+                                       "9223372036854775807,\"prompt_tokens_details\":null}}") DONE,
+    };
+    const struct usage expected[] = {{11, 5, -1, 7, 3}, USAGE_NONE, USAGE_NONE};
+    for (size_t i = 0; i < 3; i++) {
+        struct decoded d;
+        decode_pieces(&d, str_from(streams[i]), 5, OPENAI_CLOSED);
+        assert_true(d.whole);
+        assert_memory_equal(&d.reply.usage, &expected[i], sizeof expected[i]);
+        check_str(d.reply.response_id, i == 0 ? "r1" : "");
+        check_str(d.reply.model, i == 0 ? "real" : "");
+        decoded_release(&d);
+    }
+}
+
+static void a_finish_without_done_is_an_end(void **state)
+{
+    check_body(TEXT("a") FINISH("stop"), "<a> stop");
+    check_body(TEXT("a") "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}",
+               "<a> stop");
+}
+
+static void done_without_a_finish_is_an_end(void **state)
+{
+    check_body(TEXT("a") DONE, "<a> ");
+    check_body(TEXT("a") "data: [DONE]", "<a> ");
+}
+
+static void a_stream_with_neither_ended_early(void **state)
+{
+    check_body(TEXT("par") TEXT("tial"),
+               "retry: http://server/v1: the stream ended early / partial");
+    check_body(": keep-alive\n\n", "retry: http://server/v1: the stream ended early / ");
+}
+
+static void done_without_any_answer_is_a_failure(void **state)
+{
+    check_body(DONE, "retry: http://server/v1: the stream held no answer / ");
+}
+
+static void an_empty_body_is_a_failure(void **state)
+{
+    check_body("", "retry: http://server/v1: the answer is empty / ");
+    check_body(" \r\n", "retry: http://server/v1: the answer is empty / ");
+}
+
+static void a_broken_connection_loses_only_what_had_not_finished(void **state)
+{
+    check_closing(STR(TEXT("a") FINISH("stop")), OPENAI_BROKEN, "<a> stop");
+    check_closing(STR(TEXT("a") "data: [DONE]"), OPENAI_BROKEN,
+                  "retry: http://server/v1: the stream ended early / a");
+}
+
+static void nothing_after_done_counts(void **state)
+{
+    check_body(TEXT("a") FINISH("stop") DONE TEXT("b") "data: {broken", "<a> stop");
+}
+
+static void other_choices_are_ignored(void **state)
+{
+    check_body(EVENT("{\"choices\":[{\"index\":1,\"delta\":{\"content\":\"no\"}},{\"index\":0,"
+                     "\"delta\":{\"content\":\"yes\"}}]}") FINISH("stop"),
+               "<yes> stop");
+}
+
+static void content_may_be_a_list_of_parts_and_a_refusal_is_text(void **state)
+{
+    check_body(
+        DELTA("\"content\":[{\"type\":\"text\",\"text\":\"a\"},\"b\",{\"type\":\"image\"},7]")
+            DELTA("\"content\":null,\"refusal\":\"no\"") FINISH("stop"),
+        "<abno> stop");
+}
+
+static void a_chunk_that_is_no_object_is_a_failure(void **state)
+{
+    const char *expected =
+        "retry: http://server/v1: the stream holds a chunk that is no JSON object / a";
+    check_body(TEXT("a") "data: {\"choices\":\n\n" DONE, expected);
+    check_body(TEXT("a") "data: 7\n\n" DONE, expected);
+    check_body(TEXT("a") "data: hello " KEY "\n\n" DONE, expected);
+}
+
+static void invalid_utf8_and_lone_surrogates_are_mended(void **state)
+{
+    check_body(TEXT("a\xFF"
+                    "b\\ud83dc\\ude00d\\ud83d\\ude00") FINISH("stop"),
+               "<a" BAD "b" BAD "c" BAD "d\xF0\x9F\x98\x80> stop");
+    check_body(TEXT("tab\there") FINISH("stop"), "<tab\there> stop");
+}
+
+static void a_byte_order_mark_and_crlf_do_not_matter(void **state)
+{
+    check_body("\xEF\xBB\xBF"
+               "data:{\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\r\n\r\ndata:[DONE]\r\n\r\n",
+               "<a> ");
+}
+
+/* --- tool calls
+ * --------------------------------------------------------------------------------------- */
+
+static void calls_are_joined_by_index(void **state)
+{
+    check_body(
+        CALLS("{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"read\",\"arguments\":\"\"}}")
+            CALLS("{\"index\":0,\"function\":{\"arguments\":\"{\\\"p\\\":\"}}")
+                CALLS("{\"index\":1,\"id\":\"b\",\"function\":{\"name\":\"ls\"}}")
+                    CALLS("{\"index\":0,\"function\":{\"arguments\":\"1}\"}}")
+                        CALLS("{\"index\":1,\"function\":{\"arguments\":\"{}\"}}")
+                            FINISH("tool_calls") DONE,
+        "<> read(a){\"p\":1} ls(b){} tool_calls");
+}
+
+static void calls_with_ids_and_all_zero_indexes_stay_apart(void **state)
+{
+    check_body(
+        CALLS("{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"read\",\"arguments\":\"{\"}}")
+            CALLS("{\"index\":0,\"id\":\"b\",\"function\":{\"name\":\"read\","
+                  "\"arguments\":\"{\\\"p\\\":2\"}}")
+                CALLS("{\"index\":0,\"id\":\"a\",\"function\":{\"arguments\":\"\\\"p\\\":1}\"}}")
+                    CALLS("{\"index\":0,\"id\":\"b\",\"function\":{\"arguments\":\"}\"}}")
+                        FINISH("tool_calls"),
+        "<> read(a){\"p\":1} read(b){\"p\":2} tool_calls");
+}
+
+static void calls_without_ids_and_indexes_follow_one_another(void **state)
+{
+    check_body(CALLS("{\"function\":{\"name\":\"read\",\"arguments\":\"{\\\"p\\\":\"}}")
+                   CALLS("{\"function\":{\"arguments\":\"1}\"}}")
+                       CALLS("{\"function\":{\"name\":\"read\",\"arguments\":\"{\\\"p\\\":2}\"}}")
+                           FINISH("tool_calls"),
+               "<> read(call_0){\"p\":1} read(call_1){\"p\":2} tool_calls");
+}
+
+static void all_zero_indexes_without_ids_are_told_apart_by_complete_arguments(void **state)
+{
+    check_body(
+        CALLS("{\"index\":0,\"function\":{\"name\":\"read\",\"arguments\":\"{\\\"p\\\":\"}}")
+            CALLS("{\"index\":0,\"function\":{\"name\":\"read\",\"arguments\":\"\\\"}\\\"}\"}}")
+                CALLS("{\"index\":0,\"function\":{\"name\":\"read\",\"arguments\":\"{}\"}}")
+                    FINISH("tool_calls"),
+        "<> read(call_0){\"p\":\"}\"} read(call_1){} tool_calls");
+}
+
+static void several_calls_in_one_chunk_are_several_calls(void **state)
+{
+    check_body(
+        CALLS("{\"function\":{\"name\":\"a\",\"arguments\":\"{}\"}},"
+              "{\"function\":{\"name\":\"a\",\"arguments\":\"{}\"}},"
+              "{\"index\":0,\"function\":{\"name\":\"b\"}},{\"index\":0,\"function\":{\"name\":"
+              "\"b\"}}") FINISH("tool_calls"),
+        "<> a(call_0){} a(call_1){} b(call_2){} b(call_3){} tool_calls");
+}
+
+static void indexes_may_be_strings(void **state)
+{
+    check_body(
+        CALLS("{\"index\":\"0\",\"id\":\"a\",\"function\":{\"name\":\"x\",\"arguments\":\"{\"}}")
+            CALLS(
+                "{\"index\":\"1\",\"id\":\"b\",\"function\":{\"name\":\"y\",\"arguments\":\"{\"}}")
+                CALLS("{\"index\":\"0\",\"function\":{\"arguments\":\"}\"}},"
+                      "{\"index\":\"1\",\"function\":{\"arguments\":\"}\"}}") FINISH("tool_calls"),
+        "<> x(a){} y(b){} tool_calls");
+}
+
+static void a_name_may_be_repeated_grow_or_come_in_parts(void **state)
+{
+    check_body(
+        CALLS("{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"read\",\"arguments\":\"{\"}}")
+            CALLS("{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"read\",\"arguments\":\"}\"}}")
+                CALLS("{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"read\","
+                      "\"arguments\":\"\"}}")
+                    CALLS("{\"index\":1,\"id\":\"b\",\"function\":{\"name\":\"spawn_\"}}")
+                        CALLS("{\"index\":1,\"function\":{\"name\":\"agent\"}}")
+                            CALLS("{\"index\":2,\"id\":\"c\",\"function\":{\"name\":\"fan\"}}")
+                                CALLS("{\"index\":2,\"function\":{\"name\":\"fan_out\"}}")
+                                    FINISH("tool_calls"),
+        "<> read(a){} spawn_agent(b){} fan_out(c){} tool_calls");
+}
+
+static void a_new_id_on_every_piece_does_not_split_a_call(void **state)
+{
+    check_body(
+        CALLS("{\"index\":0,\"id\":\"r1\",\"function\":{\"name\":\"x\",\"arguments\":\"{\"}}")
+            CALLS("{\"index\":0,\"id\":\"r2\",\"function\":{\"arguments\":\"}\"}}")
+                FINISH("tool_calls"),
+        "<> x(r1){} tool_calls");
+}
+
+static void a_call_that_is_sent_once_more_in_full_runs_once(void **state)
+{
+    check_body(CALLS("{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"x\",\"arguments\":\"{"
+                     "\\\"k\\\":1}\"}}")
+                   CALLS("{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"x\",\"arguments\":"
+                         "\"{\\\"k\\\":1}\"}}") FINISH("tool_calls"),
+               "<> x(a){\"k\":1} tool_calls");
+    check_body(
+        CALLS("{\"index\":0,\"function\":{\"name\":\"x\",\"arguments\":\"{\\\"k\\\":1}\"}}")
+            CALLS("{\"index\":0,\"function\":{\"name\":\"x\",\"arguments\":\"{\\\"k\\\":1}\"}}")
+                FINISH("tool_calls"),
+        "<> x(call_0){\"k\":1} tool_calls");
+    check_body(TEXT("t") CALLS("{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"x\"}}") EVENT(
+                   "{\"choices\":[{\"message\":{\"content\":\"t\",\"tool_calls\":[{\"id\":\"a\","
+                   "\"function\":{\"name\":\"x\",\"arguments\":\"{}\"}}]},\"finish_reason\":"
+                   "\"tool_calls\"}]}"),
+               "<t> x(a){} tool_calls");
+}
+
+static void arguments_may_be_an_object(void **state)
+{
+    check_body(
+        CALLS("{\"id\":\"a\",\"function\":{\"name\":\"x\",\"arguments\":{\"b\":[1,2],\"a\":null}}}")
+            FINISH("tool_calls"),
+        "<> x(a){\"b\":[1,2],\"a\":null} tool_calls");
+}
+
+static void repeated_ids_are_replaced(void **state)
+{
+    check_body(CALLS("{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"x\"}},"
+                     "{\"index\":1,\"id\":\"a\",\"function\":{\"name\":\"y\"}},"
+                     "{\"index\":2,\"id\":\"call_1\",\"function\":{\"name\":\"z\"}},"
+                     "{\"index\":3,\"id\":\"\",\"function\":{\"name\":\"w\"}}")
+                   FINISH("tool_calls"),
+               "<> x(a){} y(call_2){} z(call_1){} w(call_3){} tool_calls");
+}
+
+static void arguments_that_are_no_object_are_handed_back_as_text(void **state)
+{
+    check_body(
+        CALLS("{\"id\":\"a\",\"function\":{\"name\":\"x\",\"arguments\":\"{\\\"p\\\":\\\"q\"}},"
+              "{\"id\":\"b\",\"function\":{\"name\":\"x\",\"arguments\":\"[1]\"}},"
+              "{\"id\":\"c\",\"function\":{\"name\":\"x\",\"arguments\":7}},"
+              "{\"id\":\"d\",\"function\":{\"name\":\"x\",\"arguments\":\" \\n\"}},"
+              "{\"id\":\"e\",\"function\":{\"name\":\"x\",\"arguments\":\"{} {}\"}}")
+            FINISH("tool_calls"),
+        "<> x(a){\"$unparsed\":\"{\\\"p\\\":\\\"q\"} x(b){\"$unparsed\":\"[1]\"} "
+        "x(c){\"$unparsed\":\"7\"} x(d){} x(e){\"$unparsed\":\"{} {}\"} tool_calls");
+}
+
+static void the_output_limit_drops_a_last_call_that_is_not_complete(void **state)
+{
+    check_body(TEXT("t") CALLS(
+                   "{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"x\",\"arguments\":\"{}\"}}")
+                   CALLS("{\"index\":1,\"id\":\"b\",\"function\":{\"name\":\"write\",\"arguments\":"
+                         "\"{\\\"p\\\":\\\"ab\"}}") FINISH("length") DONE,
+               "<t> x(a){} length cut");
+    check_body(CALLS("{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"x\",\"arguments\":\"\"}}")
+                   FINISH("length"),
+               "<> length cut");
+    check_body(
+        CALLS("{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"x\",\"arguments\":\"{}\"}}")
+            FINISH("length"),
+        "<> x(a){} length cut");
+}
+
+static void a_call_without_a_name_is_a_failure(void **state)
+{
+    check_body(TEXT("t") CALLS("{\"index\":0,\"id\":\"a\",\"function\":{\"arguments\":\"{}\"}}")
+                   FINISH("tool_calls"),
+               "retry: http://server/v1: the answer holds a tool call without a name / t");
+}
+
+static void decode_calls(struct decoded *d, size_t count)
+{
+    struct buf body;
+    buf_init(&body, 1000000);
+    for (size_t i = 0; i < count; i++)
+        buf_printf(&body, CALLS("{\"index\":%zu,\"id\":\"i%zu\",\"function\":{\"name\":\"x\"}}"), i,
+                   i);
+    buf_text(&body, FINISH("tool_calls"));
+    decode_pieces(d, buf_view(&body), body.n, OPENAI_CLOSED);
+    buf_release(&body);
+}
+
+static void the_number_of_calls_is_bounded(void **state)
+{
+    struct decoded d;
+    decode_calls(&d, OPENAI_CALLS_MAX);
+    assert_true(d.whole);
+    assert_int_equal(d.reply.call_count, OPENAI_CALLS_MAX);
+    decoded_release(&d);
+    decode_calls(&d, OPENAI_CALLS_MAX + 1);
+    assert_false(d.whole);
+    check_str(d.failure.message, "http://server/v1: the answer holds more than 128 tool calls");
+    decoded_release(&d);
+}
+
+static void the_length_of_the_text_is_bounded(void **state)
+{
+    struct decoded d;
+    struct buf body;
+    char piece[10001];
+    memset(piece, 'x', 10000);
+    piece[10000] = '\0';
+    buf_init(&body, (size_t)64 << 20);
+    for (size_t i = 0; i < OPENAI_TEXT_MAX / 10000 + 1; i++)
+        buf_printf(&body, TEXT("%s"), piece);
+    buf_text(&body, FINISH("stop"));
+    decode_pieces(&d, buf_view(&body), 100000, OPENAI_CLOSED);
+    assert_false(d.whole);
+    assert_int_equal(d.failure.class, ERR_RETRY);
+    check_str(d.failure.message, "http://server/v1: the answer holds more than 16 MB of text");
+    assert_true(d.failure.partial.n <= OPENAI_TEXT_MAX);
+    decoded_release(&d);
+    buf_release(&body);
+}
+
+/* --- documents and errors with HTTP 200
+ * --------------------------------------------------------------- */
+
+static void a_plain_document_is_an_answer_too(void **state)
+{
+    check_body(
+        "\n{\"id\":\"r\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\","
+        "\"content\":\"hi\",\"tool_calls\":[{\"id\":\"a\",\"type\":\"function\",\"function\":"
+        "{\"name\":\"x\",\"arguments\":\"{\\\"k\\\":1}\"}},{\"id\":\"a\",\"function\":{\"name\":"
+        "\"x\",\"arguments\":\"{\\\"k\\\":2}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n",
+        "<hi> x(a){\"k\":1} x(call_1){\"k\":2} tool_calls");
+    check_body("{\"choices\":[{\"message\":{\"content\":\"hi\"}}]}", "<hi> ");
+}
+
+static void a_document_that_is_cut_or_empty_is_a_failure(void **state)
+{
+    check_body("{\"choices\":[{\"message\":{\"content\":\"hi\"}}",
+               "retry: http://server/v1: the answer is not complete JSON / ");
+    check_body("{\"choices\":[]}", "retry: http://server/v1: the answer holds no choices / ");
+    check_closing(STR("{\"choices\":["), OPENAI_BROKEN,
+                  "retry: http://server/v1: the stream ended early / ");
+}
+
+static void a_web_page_is_no_answer(void **state)
+{
+    check_body(
+        "<!DOCTYPE html><html>" KEY "</html>",
+        "provider: http://server/v1: the answer is a web page and not a model's: check the base "
+        "URL / ");
+}
+
+static void an_error_with_http_200_is_a_failure(void **state)
+{
+    check_body("{\"error\":{\"message\":\"The model is overloaded.\",\"type\":\"server_error\"}}",
+               "retry: http://server/v1 answered with an error: The model is overloaded / ");
+    check_body("{\"error\":\"no such model\",\"code\":404}",
+               "provider: http://server/v1 answered with an error: no such model / ");
+    check_body("[{\"error\":{\"code\":400,\"message\":\"bad\",\"status\":\"INVALID_ARGUMENT\"}}]",
+               "provider: http://server/v1 answered with an error: bad / ");
+    check_body(
+        "{\"object\":\"error\",\"message\":\"too long\",\"type\":\"BadRequestError\",\"code\":400}",
+        "provider: http://server/v1 answered with an error: too long / ");
+    check_body("{\"detail\":[{\"loc\":[\"body\"],\"msg\":\"field required\"}]}",
+               "retry: http://server/v1 answered with an error: field required / ");
+}
+
+static void an_error_in_the_middle_of_a_stream_keeps_what_came(void **state)
+{
+    check_body(TEXT("par") EVENT("{\"error\":{\"message\":\"upstream died\",\"code\":502}}")
+                   TEXT("x"),
+               "retry: http://server/v1 answered with an error: upstream died / par");
+    check_body(
+        TEXT("par") "event: error\ndata: {\"message\":\"rate limit\",\"type\":\"rate_limit\"}\n\n",
+        "retry: http://server/v1 answered with an error: rate limit / par");
+    check_body(TEXT("par") "event: error\ndata: plain words\n\n" DONE,
+               "retry: http://server/v1 answered with an error: plain words / par");
+    check_body(TEXT("par")
+                   EVENT("{\"error\":{\"message\":\"no\",\"type\":\"invalid_request_error\"}}"),
+               "provider: http://server/v1 answered with an error: no / par");
+    check_body(TEXT("par") FINISH("error"),
+               "retry: http://server/v1: the server ended its answer with an error / par");
+}
+
+static void an_empty_error_member_is_no_error(void **state)
+{
+    check_body(EVENT("{\"error\":{},\"choices\":[{\"delta\":{\"content\":\"a\"}}]}")
+                   EVENT("{\"error\":\"\",\"choices\":[]}") EVENT("{\"error\":false}")
+                       FINISH("stop"),
+               "<a> stop");
+}
+
+static void the_key_is_in_no_failure(void **state)
+{
+    check_body(EVENT("{\"error\":\"wrong key " KEY "\"}"),
+               "retry: http://server/v1 answered with an error: wrong key *** / ");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_is_joined_from_its_deltas),
+        cmocka_unit_test(nulls_are_allowed_everywhere),
+        cmocka_unit_test(usage_may_come_last_or_never),
+        cmocka_unit_test(a_finish_without_done_is_an_end),
+        cmocka_unit_test(done_without_a_finish_is_an_end),
+        cmocka_unit_test(a_stream_with_neither_ended_early),
+        cmocka_unit_test(done_without_any_answer_is_a_failure),
+        cmocka_unit_test(an_empty_body_is_a_failure),
+        cmocka_unit_test(a_broken_connection_loses_only_what_had_not_finished),
+        cmocka_unit_test(nothing_after_done_counts),
+        cmocka_unit_test(other_choices_are_ignored),
+        cmocka_unit_test(content_may_be_a_list_of_parts_and_a_refusal_is_text),
+        cmocka_unit_test(a_chunk_that_is_no_object_is_a_failure),
+        cmocka_unit_test(invalid_utf8_and_lone_surrogates_are_mended),
+        cmocka_unit_test(a_byte_order_mark_and_crlf_do_not_matter),
+        cmocka_unit_test(calls_are_joined_by_index),
+        cmocka_unit_test(calls_with_ids_and_all_zero_indexes_stay_apart),
+        cmocka_unit_test(calls_without_ids_and_indexes_follow_one_another),
+        cmocka_unit_test(all_zero_indexes_without_ids_are_told_apart_by_complete_arguments),
+        cmocka_unit_test(several_calls_in_one_chunk_are_several_calls),
+        cmocka_unit_test(indexes_may_be_strings),
+        cmocka_unit_test(a_name_may_be_repeated_grow_or_come_in_parts),
+        cmocka_unit_test(a_new_id_on_every_piece_does_not_split_a_call),
+        cmocka_unit_test(a_call_that_is_sent_once_more_in_full_runs_once),
+        cmocka_unit_test(arguments_may_be_an_object),
+        cmocka_unit_test(repeated_ids_are_replaced),
+        cmocka_unit_test(arguments_that_are_no_object_are_handed_back_as_text),
+        cmocka_unit_test(the_output_limit_drops_a_last_call_that_is_not_complete),
+        cmocka_unit_test(a_call_without_a_name_is_a_failure),
+        cmocka_unit_test(the_number_of_calls_is_bounded),
+        cmocka_unit_test(the_length_of_the_text_is_bounded),
+        cmocka_unit_test(a_plain_document_is_an_answer_too),
+        cmocka_unit_test(a_document_that_is_cut_or_empty_is_a_failure),
+        cmocka_unit_test(a_web_page_is_no_answer),
+        cmocka_unit_test(an_error_with_http_200_is_a_failure),
+        cmocka_unit_test(an_error_in_the_middle_of_a_stream_keeps_what_came),
+        cmocka_unit_test(an_empty_error_member_is_no_error),
+        cmocka_unit_test(the_key_is_in_no_failure),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
