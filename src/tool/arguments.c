@@ -1,0 +1,103 @@
+/* Walks the table of known arguments and the call's object against each other. Any thread;
+ * touches no file. */
+#include "tool/arguments.h"
+
+#include <inttypes.h>
+
+#include "tool/result.h"
+
+#define LIST_MAX 512
+
+static const char *const kind_words[] = {
+    [ARGUMENT_TEXT] = "a string",
+    [ARGUMENT_NUMBER] = "a whole number",
+    [ARGUMENT_FLAG] = "true or false",
+};
+
+static const enum js_kind kind_wanted[] = {
+    [ARGUMENT_TEXT] = JS_STRING,
+    [ARGUMENT_NUMBER] = JS_INT,
+    [ARGUMENT_FLAG] = JS_BOOL,
+};
+
+static const char *const found_words[] = {
+    [JS_ABSENT] = "nothing", [JS_NULL] = "null",        [JS_BOOL] = "a boolean",
+    [JS_INT] = "a number",   [JS_REAL] = "a fraction",  [JS_STRING] = "a string",
+    [JS_ARRAY] = "an array", [JS_OBJECT] = "an object",
+};
+
+static void list_known(const struct argument *known, size_t count, struct buf *out)
+{
+    for (size_t i = 0; i < count; i++)
+        buf_printf(out, "%s%s%s", i ? ", " : "", known[i].name,
+                   known[i].need == ARGUMENT_REQUIRED ? "" : " (optional)");
+}
+
+static int fail_with_list(struct tool_result *result, const struct argument *known, size_t count,
+                          const char *what, struct str name)
+{
+    struct buf list;
+    buf_init(&list, LIST_MAX);
+    list_known(known, count, &list);
+    tool_fail(result, "%s \"%.*s\"; the arguments are: %.*s", what, STR_FMT(utf8_cut(name, 100)),
+              STR_FMT(buf_view(&list)));
+    buf_release(&list);
+    return -1;
+}
+
+static int check_bounds(const struct argument *argument, const struct js *value,
+                        struct tool_result *result)
+{
+    if (argument->kind == ARGUMENT_FLAG)
+        return 0;
+    bool text = argument->kind == ARGUMENT_TEXT;
+    int64_t size = text ? (int64_t)js_str(value).n : js_int(value, 0);
+    const char *unit = text ? " bytes long" : "";
+    if (size < argument->least && text)
+        return tool_fail(result, "the argument \"%s\" is empty", argument->name);
+    if (size < argument->least)
+        return tool_fail(result, "the argument \"%s\" must be at least %" PRId64 ", not %" PRId64,
+                         argument->name, argument->least, size);
+    if (size > argument->most)
+        return tool_fail(result, "the argument \"%s\" must be at most %" PRId64 "%s, not %" PRId64,
+                         argument->name, argument->most, unit, size);
+    return 0;
+}
+
+static int check_one(const struct argument *argument, const struct js *value,
+                     struct tool_result *result)
+{
+    enum js_kind kind = js_kind(value);
+    if (kind == JS_NULL && argument->need == ARGUMENT_OPTIONAL)
+        return 0;
+    if (kind != kind_wanted[argument->kind])
+        return tool_fail(result, "the argument \"%s\" must be %s, not %s", argument->name,
+                         kind_words[argument->kind], found_words[kind]);
+    return check_bounds(argument, value, result);
+}
+
+int arguments_check(const struct js *arguments, const struct argument *known, size_t count,
+                    struct tool_result *result)
+{
+    if (js_kind(arguments) != JS_OBJECT)
+        return tool_fail(result, "the arguments must be a JSON object, not %s",
+                         found_words[js_kind(arguments)]);
+    struct str key;
+    const struct js *value;
+    for (void *at = js_next(arguments, NULL, &key, &value); at;
+         at = js_next(arguments, at, &key, &value)) {
+        size_t i = 0;
+        while (i < count && !str_is(key, known[i].name))
+            i++;
+        if (i == count)
+            return fail_with_list(result, known, count, "unknown argument", key);
+        if (check_one(&known[i], value, result) != 0)
+            return -1;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (known[i].need == ARGUMENT_REQUIRED &&
+            js_kind(js_get(arguments, known[i].name)) == JS_ABSENT)
+            return fail_with_list(result, known, count, "missing argument",
+                                  str_from(known[i].name));
+    return 0;
+}

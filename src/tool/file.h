@@ -1,0 +1,46 @@
+/* What the tools share about files: where an argument points, reading content with an eye on
+ * cancellation, and the three steps of a change: look (prepare), verify (run, before acting),
+ * write. */
+#ifndef CADRE_TOOL_FILE_H
+#define CADRE_TOOL_FILE_H
+
+#include "base/err.h"
+#include "os/place.h"
+#include "port/tool.h"
+
+#define FILE_CONTENT_MAX (16u << 20) /* bytes that a write or an edit handles */
+#define FILE_BUFFER_MAX                                                                            \
+    (FILE_CONTENT_MAX + (1u << 20)) /* of a buf that file_load fills: room to see too much */
+
+struct scope_allow file_read_allow(const struct tool_context *context);
+struct scope_allow file_write_allow(const struct tool_context *context);
+/* The argument "path" in normal form from the scope's root; the working directory when it is
+ * absent. */
+NODISCARD int file_path(const struct tool_context *context, const struct js *arguments,
+                        struct str *path, struct tool_result *result);
+
+/* Streams the file; never holds more than one block. */
+NODISCARD int file_hash(const struct tool_context *context, int fd, struct hash *hash,
+                        struct err *err);
+/* Appends all of it; USAGE when it has more than max bytes. */
+NODISCARD int file_load(const struct tool_context *context, const struct scope_file *file,
+                        size_t max, struct buf *content, struct err *err);
+
+/* prepare: fills path, before and before_hash. With content (may be NULL) the bytes that were
+ * hashed are kept there. */
+NODISCARD int file_look(const struct tool_context *context, struct str path,
+                        struct tool_prepared *prepared, struct buf *content,
+                        struct tool_result *result);
+/* run: opens the place and makes sure that it still is what prepare saw. content as above. The
+ * caller closes the place after 0. */
+NODISCARD int file_verify(const struct tool_context *context, const struct tool_prepared *prepared,
+                          struct place *place, struct buf *content, struct tool_result *result);
+/* Writes where file_verify looked. */
+NODISCARD int file_write(const struct tool_prepared *prepared, const struct place *place,
+                         struct str content, struct tool_result *result);
+
+/* Adds a path to the result as it may be shown, cut where it is very long. */
+void file_name(struct tool_result *result, struct str path);
+size_t file_count_lines(struct str content); /* a last line without a newline counts */
+
+#endif

@@ -1,0 +1,38 @@
+/* The tools as one port for the engine: the table, settling, and scopes on the heap. Pool threads run it. */
+#include <stdlib.h>
+
+#include "os/scope.h"
+#include "port/tool.h"
+
+static int open_scope(struct str workspace, const struct str *denied, size_t denied_count,
+                      struct scope **out, struct err *err)
+{
+    struct arena arena;
+    struct scope *scope = calloc(1, sizeof *scope);
+    if (scope == NULL)
+        return err_set(err, ERR_IO, "out of memory");
+    arena_init(&arena);
+    int result = scope_open(scope, arena_copy(&arena, workspace).p, err);
+    if (result != 0) {
+        free(scope);
+        scope = NULL;
+    }
+    for (size_t i = 0; result == 0 && i < denied_count; i++)
+        result = scope_deny(scope, arena_copy(&arena, denied[i]).p, err);
+    arena_release(&arena);
+    if (result != 0 && scope != NULL) {
+        scope_close(scope);
+        free(scope);
+        scope = NULL;
+    }
+    *out = scope;
+    return result;
+}
+
+static void close_scope(struct scope *scope)
+{
+    scope_close(scope);
+    free(scope);
+}
+
+const struct tool_port tool_port = {tool_find, tool_settle, open_scope, close_scope};
