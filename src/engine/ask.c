@@ -1,0 +1,197 @@
+/* Model requests: renders what is new in an agent's conversation, sends, and turns the answer into an input. Loop thread. */
+#include <stdlib.h>
+
+#include "core/run/doors.h"
+#include "engine/live.h"
+
+#define FRAGMENTS_MAX (64u << 20)
+#define TOOLS_MAX 128
+
+/* How long a model may take. Agents have walls of their own; these catch a server that hangs. */
+static const struct model_deadlines deadlines = {
+    .connect_ms = 10000, .first_byte_ms = 300000, .idle_ms = 120000, .total_ms = 900000};
+
+struct asking {
+    struct flight flight; /* first: they are cast into each other */
+    const struct model_ops *ops;
+    struct model_call *call;
+};
+
+void rendered_drop(struct live *live, uint32_t agent_no)
+{
+    if (agent_no < live->rendered_count) {
+        buf_release(&live->rendered[agent_no].fragments);
+        live->rendered[agent_no].message_count = 0;
+    }
+}
+
+void rendered_release(struct live *live)
+{
+    for (size_t i = 0; i < live->rendered_count; i++)
+        buf_release(&live->rendered[i].fragments);
+    free(live->rendered);
+    live->rendered = NULL;
+    live->rendered_count = 0;
+}
+
+/* The whole conversation as the API wants it; only messages that are new since the last time are rendered. */
+static struct str render(struct live *live, const struct agent *agent, const struct model_ops *ops)
+{
+    if (agent->no >= live->rendered_count) {
+        size_t count = (size_t)agent->no * 2 + 8;
+        live->rendered = realloc(live->rendered, count * sizeof *live->rendered);
+        if (live->rendered == NULL)
+            abort();
+        for (size_t i = live->rendered_count; i < count; i++) {
+            live->rendered[i] = (struct rendered){.message_count = 0};
+            buf_init(&live->rendered[i].fragments, FRAGMENTS_MAX);
+        }
+        live->rendered_count = count;
+    }
+    struct rendered *rendered = &live->rendered[agent->no];
+    if (rendered->attempt != agent->attempt || rendered->message_count > agent->message_count) {
+        buf_clear(&rendered->fragments);
+        rendered->message_count = 0;
+        rendered->attempt = agent->attempt;
+    }
+    for (; rendered->message_count < agent->message_count; rendered->message_count++)
+        ops->render(&agent->messages[rendered->message_count], &rendered->fragments);
+    return buf_view(&rendered->fragments);
+}
+
+static size_t list_tools(struct engine *engine, const struct agent *agent,
+                         struct model_tool tools[TOOLS_MAX])
+{
+    const struct list *allowed = &agent->contract.permissions.allowed_tools;
+    size_t n = 0;
+    for (size_t i = 0; i < allowed->n && n < TOOLS_MAX; i++) {
+        const struct tool *tool = engine->config.tools->find(allowed->items[i]);
+        const struct door_tool *door = door_tool_find(allowed->items[i]);
+        if (tool != NULL)
+            tools[n++] = (struct model_tool){allowed->items[i], str_from(tool->description),
+                                             str_from(tool->schema)};
+        else if (door != NULL)
+            tools[n++] = (struct model_tool){allowed->items[i], str_from(door->description),
+                                             str_from(door->schema)};
+    }
+    return n;
+}
+
+static void on_delta(void *user, struct str text)
+{
+    struct asking *asking = user;
+    struct live *live = flight_live(&asking->flight);
+    if (live != NULL && live->engine->config.watch.delta != NULL)
+        live->engine->config.watch.delta(live->engine->config.watch.user, id_str(&live->id),
+                                         asking->flight.agent_no, text);
+}
+
+static void answer(struct flight *flight, const struct model_reply *reply,
+                   const struct model_failure *failure, int sent)
+{
+    struct live *live = flight_live(flight);
+    struct input input = {.kind = reply != NULL ? INPUT_REPLY : INPUT_FAILURE,
+                          .now = flight->engine->config.now(),
+                          .agent_no = flight->agent_no,
+                          .call_id = flight->call_id,
+                          .reply = reply,
+                          .failure = failure,
+                          .sent = sent};
+    flight_unlink(flight);
+    if (live != NULL)
+        live_input(live, &input);
+    flight_release(flight);
+    free(flight);
+}
+
+static void on_done(void *user, const struct model_reply *reply,
+                    const struct model_failure *failure)
+{
+    struct asking *asking = user;
+    answer(&asking->flight, reply, failure, REQUEST_SENT);
+}
+
+static void on_abort(struct flight *flight)
+{
+    struct asking *asking = (struct asking *)flight;
+    asking->ops->abort(asking->call);
+}
+
+/* A request that could not be started still answers, but not from inside the pump. */
+struct refusal {
+    struct flight flight;
+    uv_timer_t timer;
+    struct err err;
+};
+
+static void on_refusal_closed(uv_handle_t *handle)
+{
+    struct refusal *refusal = handle->data;
+    struct model_failure failure = {.class = ERR_PROVIDER,
+                                    .retry_after_ms = -1,
+                                    .message = str_from(refusal->err.message),
+                                    .usage = USAGE_NONE};
+    answer(&refusal->flight, NULL, &failure, REQUEST_UNSENT);
+}
+
+static void on_refusal(uv_timer_t *timer)
+{
+    uv_close((uv_handle_t *)timer, on_refusal_closed);
+}
+
+static void abort_nothing(struct flight *flight)
+{
+}
+
+static void refuse(struct live *live, const struct effect *effect, const struct err *err)
+{
+    struct refusal *refusal = calloc(1, sizeof *refusal);
+    if (refusal == NULL)
+        abort();
+    refusal->err = *err;
+    flight_init(&refusal->flight, live, effect, abort_nothing);
+    uv_timer_init(live->engine->config.loop, &refusal->timer);
+    refusal->timer.data = refusal;
+    uv_timer_start(&refusal->timer, on_refusal, 0, 0);
+}
+
+void ask_start(struct live *live, const struct effect *effect)
+{
+    struct engine *engine = live->engine;
+    const struct run *run = pump_run(live->pump);
+    const struct agent *agent = run_agent(run, effect->agent_no);
+    const struct model_settings *model =
+        settings_model(run_settings(run), agent->contract.model.name);
+    struct model_tool tools[TOOLS_MAX];
+    struct err err = ERR_INIT;
+    struct model_port port = {NULL, NULL};
+    if (model != NULL)
+        port = engine->config.model(engine->config.user, model->api);
+    if (port.ops == NULL) {
+        err_set(&err, ERR_CONFIG, "no client for the model API \"%.*s\"",
+                STR_FMT(model != NULL ? model->api : STR_NONE));
+        refuse(live, effect, &err);
+        return;
+    }
+    struct model_request request = {
+        .base_url = model->base_url,
+        .api_key = engine->config.secret(engine->config.user, model->api_key_env),
+        .model = model->model,
+        .fragments = render(live, agent, port.ops),
+        .tools = tools,
+        .tool_count = effect->tools == TOOLS_OFFERED ? list_tools(engine, agent, tools) : 0,
+        .max_output_tokens = effect->output_limit,
+        .temperature = agent->contract.model.temperature,
+        .deadlines = deadlines};
+    struct asking *asking = calloc(1, sizeof *asking);
+    if (asking == NULL)
+        abort();
+    asking->ops = port.ops;
+    struct model_callbacks callbacks = {on_delta, on_done, asking};
+    flight_init(&asking->flight, live, effect, on_abort);
+    if (port.ops->start(port.client, &request, &callbacks, &asking->call, &err) != 0) {
+        flight_release(&asking->flight);
+        free(asking);
+        refuse(live, effect, &err);
+    }
+}

@@ -1,0 +1,80 @@
+/* The engine: runs live here. It owns the loop-side state of every run of this process, hands events to the journal,
+ * starts effects when they may start, and feeds the answers back as inputs. This is the one header that the command line,
+ * the server and the MCP server include; adapters come in through ports.
+ *
+ * Threads: everything here is called on the loop thread and never blocks. The journal has a writer thread of its own, tools
+ * run on libuv's pool. Callbacks run on the loop thread; views live until the callback returns. */
+#ifndef CADRE_ENGINE_ENGINE_H
+#define CADRE_ENGINE_ENGINE_H
+
+#include <uv.h>
+
+#include "core/run/run.h"
+#include "port/model.h"
+#include "port/store.h"
+#include "port/tool.h"
+
+struct engine;
+
+/* What the outside may watch. All may be NULL. */
+struct engine_watch {
+    /* An event is durable now. `run` is the live state, possibly a few events ahead. */
+    void (*event)(void *user, const struct run *run, const struct event_row *row);
+    /* Text as it streams in; never logged. */
+    void (*delta)(void *user, struct str run_id, uint32_t agent_no, struct str text);
+    /* A person must answer: engine_answer follows. */
+    void (*question)(void *user, struct str run_id, uint32_t agent_no, struct str call_id,
+                     struct str tool, struct str arguments);
+    /* The run ended, everything is durable and the lease is released. failure != NULL: the engine had to let go of the run
+     * (store trouble, taken over by another process); the log is intact and the run can be resumed. */
+    void (*end)(void *user, struct str run_id, const struct run *run, const struct err *failure);
+    void *user;
+};
+
+struct engine_config {
+    uv_loop_t *loop;
+    struct store_opener store;
+    struct str store_path; /* its directory also holds the wake sockets */
+    /* The model API for an api name ("openai"): returns a port or ops == NULL. */
+    struct model_port (*model)(void *user, struct str api);
+    const struct tool_port *tools;
+    /* The secret for a variable's name, or an empty string. */
+    struct str (*secret)(void *user, struct str variable);
+    void *user;
+    struct engine_watch watch;
+    int64_t (*now)(void); /* milliseconds since 1970 */
+    void (*entropy)(void *bytes, size_t n);
+    const struct str
+        *denied_paths; /* absolute directories that no tool may read or write (the store's) */
+    size_t denied_count;
+};
+
+int engine_new(const struct engine_config *config, struct engine **engine, struct err *err);
+/* Lets go of all runs (their logs stay resumable), waits for the journal, frees. The loop must run until its handles are closed. */
+void engine_free(struct engine *engine);
+
+/* Everything that `start` needs; becomes the start message in the inbox. */
+struct engine_start {
+    struct str task, session_id, user_id, workspace_id, workspace_path;
+    const struct settings *settings;
+    enum asker asker;
+    struct str instructions; /* text of the project's instruction files, or STR_NONE */
+};
+
+/* Makes the run known, takes its lease and starts it. *run_id is set before anything is durable. */
+int engine_run(struct engine *engine, const struct engine_start *start, struct id *run_id,
+               struct err *err);
+/* Takes over a run that nobody owns (its owner crashed or stopped). Errors come through watch.end, with `failure`:
+ * NOT_FOUND, RETRY (owned by a living process, named), CORRUPT. */
+int engine_resume(struct engine *engine, struct str run_id, struct err *err);
+/* A message for a run of this process, through the inbox like everybody else's. body: JSON object. */
+int engine_send(struct engine *engine, struct str run_id, struct str kind, struct str body,
+                struct err *err);
+/* A yes or a no to a question. */
+enum engine_answer { ENGINE_NO, ENGINE_YES };
+int engine_answer(struct engine *engine, struct str run_id, uint32_t agent_no, struct str call_id,
+                  enum engine_answer answer, struct err *err);
+/* Runs that have not ended yet. */
+size_t engine_active(const struct engine *engine);
+
+#endif

@@ -1,0 +1,58 @@
+/* Effects under way: a list per run, found by (agent, call). Loop thread. */
+#include <stdlib.h>
+
+#include "engine/live.h"
+
+void flight_init(struct flight *flight, struct live *live, const struct effect *effect,
+                 void (*abort_fn)(struct flight *))
+{
+    char *copy = malloc(effect->call_id.n + 1);
+    if (copy == NULL)
+        abort();
+    memcpy(copy, effect->call_id.p, effect->call_id.n);
+    copy[effect->call_id.n] = '\0';
+    flight->engine = live->engine;
+    flight->run = live->id;
+    flight->agent_no = effect->agent_no;
+    flight->call_id = (struct str){copy, effect->call_id.n};
+    flight->abort = abort_fn;
+    flight->next = live->flights;
+    if (flight->next != NULL)
+        flight->next->at = &flight->next;
+    flight->at = &live->flights;
+    live->flights = flight;
+    live->engine->flights++;
+}
+
+void flight_unlink(struct flight *flight)
+{
+    if (flight->at == NULL)
+        return;
+    *flight->at = flight->next;
+    if (flight->next != NULL)
+        flight->next->at = flight->at;
+    flight->at = NULL;
+    flight->next = NULL;
+}
+
+struct live *flight_live(const struct flight *flight)
+{
+    return flight->at != NULL ? engine_live(flight->engine, id_str(&flight->run)) : NULL;
+}
+
+struct flight *flight_find(struct live *live, uint32_t agent_no, struct str call_id)
+{
+    for (struct flight *flight = live->flights; flight != NULL; flight = flight->next) {
+        if (flight->agent_no == agent_no && str_eq(flight->call_id, call_id))
+            return flight;
+    }
+    return NULL;
+}
+
+void flight_release(struct flight *flight)
+{
+    flight_unlink(flight);
+    flight->engine->flights--;
+    free((char *)flight->call_id.p);
+    flight->call_id = STR_NONE;
+}

@@ -1,0 +1,82 @@
+/* Private to the engine: a run that this process owns, and its effects in flight. */
+#ifndef CADRE_ENGINE_LIVE_H
+#define CADRE_ENGINE_LIVE_H
+
+#include "base/map.h"
+#include "engine/engine.h"
+#include "engine/journal.h"
+#include "engine/pump.h"
+
+struct flight;
+struct wake;
+
+/* What was rendered of an agent's conversation so far; dropped when the agent is done. */
+struct rendered {
+    struct buf fragments;
+    size_t message_count;
+    int64_t attempt;
+};
+
+struct live {
+    struct engine *engine;
+    struct id id;
+    uint64_t epoch;
+    struct pump *pump; /* NULL while the lease is being taken */
+    uv_timer_t *timer; /* the run's earliest deadline */
+    struct flight *flights;
+    struct rendered *rendered; /* by agent number */
+    size_t rendered_count;
+    int64_t inbox_seen; /* highest message that was fed to the run */
+    bool inbox_busy;    /* a look into the inbox is under way */
+    bool inbox_again;   /* and another is wanted after it */
+    bool ending;        /* ended or let go: waits for the lease's release */
+    struct err failure; /* why it was let go */
+};
+
+struct engine {
+    struct engine_config config;
+    struct str store_path, owner;
+    struct arena arena;
+    struct journal *journal;
+    struct map lives;
+    struct wake *wake;
+    uv_timer_t *heartbeat;
+    size_t flights; /* effects under way, of runs that are gone too */
+};
+
+struct live *engine_live(struct engine *engine, struct str run_id);
+/* Feeds an input; lets go of the run when its own rule broke. */
+void live_input(struct live *live, const struct input *input);
+/* Lets go: aborts what is in flight, releases the lease, then watch.end. */
+void live_let_go(struct live *live, const struct err *failure);
+
+/* ask.c: model requests. flights.c: the list of both kinds. */
+void ask_start(struct live *live, const struct effect *effect);
+void rendered_drop(struct live *live, uint32_t agent_no);
+void rendered_release(struct live *live);
+/* work.c: tools on the pool */
+void work_start(struct live *live, const struct effect *effect);
+
+/* One effect under way. It holds names, never pointers into a run: a late answer finds no run and is dropped. */
+struct flight {
+    struct flight *next, **at; /* in its live's list; at == NULL: the run is gone */
+    struct engine *engine;
+    struct id run;
+    uint32_t agent_no;
+    struct str call_id; /* owned */
+    void (*abort)(struct flight *flight);
+};
+void flight_init(struct flight *flight, struct live *live, const struct effect *effect,
+                 void (*abort)(struct flight *));
+void flight_unlink(struct flight *flight);
+/* The run that this answer is for, or NULL. */
+struct live *flight_live(const struct flight *flight);
+struct flight *flight_find(struct live *live, uint32_t agent_no, struct str call_id);
+void flight_release(struct flight *flight);
+
+/* wake.c: a datagram socket that others write one byte to when there is something in the inbox. */
+struct wake *wake_new(struct engine *engine, struct err *err);
+void wake_free(struct wake *wake);
+void live_look_into_inbox(struct live *live);
+
+#endif

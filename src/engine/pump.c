@@ -1,0 +1,226 @@
+/* See pump.h. A build with CADRE_CHECK_FOLD keeps a second run that only ever sees the printed events, and stops the process when it
+ * differs from the live one: whatever would be lost in a crash is found at once. */
+#include "engine/pump.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct held {
+    struct held *next;
+    struct effect effect;
+    struct arena arena; /* its strings */
+};
+
+struct pump {
+    struct run *run;
+    struct run *shadow;
+    uint64_t epoch, durable;
+    struct pump_ports ports;
+    struct held *first, **last;
+    size_t held_count;
+};
+
+struct pump *pump_new(struct run *run, uint64_t epoch, uint64_t durable,
+                      const struct pump_ports *ports)
+{
+    struct pump *pump = calloc(1, sizeof *pump);
+    if (pump == NULL)
+        abort();
+    pump->run = run;
+    pump->epoch = epoch;
+    pump->durable = durable;
+    pump->ports = *ports;
+    pump->last = &pump->first;
+#ifdef CADRE_CHECK_FOLD
+    /* After a resume the live run is itself a fold: there is nothing to compare it with. */
+    if (run_seq(run) == 0)
+        pump->shadow = run_new(run_id(run));
+#endif
+    return pump;
+}
+
+static void held_free(struct held *held)
+{
+    arena_release(&held->arena);
+    free(held);
+}
+
+void pump_free(struct pump *pump)
+{
+    if (pump == NULL)
+        return;
+    while (pump->first != NULL) {
+        struct held *held = pump->first;
+        pump->first = held->next;
+        held_free(held);
+    }
+    run_free(pump->run);
+    run_free(pump->shadow);
+    free(pump);
+}
+
+struct run *pump_run(struct pump *pump)
+{
+    return pump->run;
+}
+
+uint64_t pump_durable_seq(const struct pump *pump)
+{
+    return pump->durable;
+}
+
+size_t pump_held(const struct pump *pump)
+{
+    return pump->held_count;
+}
+
+#ifdef CADRE_CHECK_FOLD
+static void check_fold(struct pump *pump, const struct batch *batch)
+{
+    struct err err = ERR_INIT;
+    struct buf live, folded;
+    if (pump->shadow == NULL)
+        return;
+    for (size_t i = 0; i < batch->append.event_count; i++) {
+        if (fold_row(pump->shadow, &batch->append.events[i], &err) != 0) {
+            fprintf(stderr, "cadre: check_fold: event %llu does not fold: %s\n",
+                    (unsigned long long)batch->append.events[i].seq, err.message);
+            abort();
+        }
+    }
+    buf_init(&live, SIZE_MAX / 4);
+    buf_init(&folded, SIZE_MAX / 4);
+    run_print(pump->run, &live);
+    run_print(pump->shadow, &folded);
+    if (!str_eq(buf_view(&live), buf_view(&folded))) {
+        fprintf(stderr,
+                "cadre: check_fold: the folded log differs from the live run\n--- live\n%s\n--- "
+                "folded\n%s\n",
+                live.p, folded.p);
+        abort();
+    }
+    buf_release(&live);
+    buf_release(&folded);
+}
+#endif
+
+static void hold(struct pump *pump, const struct effect *effect)
+{
+    struct held *held = calloc(1, sizeof *held);
+    if (held == NULL)
+        abort();
+    arena_init(&held->arena);
+    held->effect = *effect;
+    struct str *const views[] = {&held->effect.call_id,   &held->effect.tool,
+                                 &held->effect.arguments, &held->effect.path,
+                                 &held->effect.before,    &held->effect.after};
+    for (size_t i = 0; i < sizeof views / sizeof views[0]; i++)
+        *views[i] = arena_copy(&held->arena, *views[i]);
+    *pump->last = held;
+    pump->last = &held->next;
+    pump->held_count++;
+}
+
+static struct held *unhold(struct pump *pump, const struct effect *abort)
+{
+    for (struct held **at = &pump->first; *at != NULL; at = &(*at)->next) {
+        struct held *held = *at;
+        if (held->effect.agent_no == abort->agent_no &&
+            str_eq(held->effect.call_id, abort->call_id)) {
+            *at = held->next;
+            if (pump->last == &held->next)
+                pump->last = at;
+            held->next = NULL;
+            pump->held_count--;
+            return held;
+        }
+    }
+    return NULL;
+}
+
+/* A held effect never started: its answer is made up here, and costs nothing. */
+static int answer_unstarted(struct pump *pump, const struct held *held, int64_t now,
+                            struct err *err)
+{
+    struct model_failure failure = {.class = ERR_CANCELLED,
+                                    .retry_after_ms = -1,
+                                    .message = STR("stopped before the request was sent"),
+                                    .usage = USAGE_NONE};
+    struct input input = {
+        .now = now, .agent_no = held->effect.agent_no, .call_id = held->effect.call_id};
+    if (held->effect.kind == EFFECT_MODEL) {
+        input.kind = INPUT_FAILURE;
+        input.failure = &failure;
+        input.sent = REQUEST_UNSENT;
+    } else {
+        input.kind = INPUT_RESULT;
+        input.outcome = TOOL_ERROR;
+        input.text = STR("Error: stopped before it started.");
+    }
+    return pump_input(pump, &input, err);
+}
+
+/* Whether something waits for this batch: an effect that is held for it, or a person who wants to see the end. */
+static enum urgency urgency_of(const struct pump *pump, const struct decision *decision)
+{
+    bool all_pure = decision->effect_count > 0;
+    for (size_t i = 0; i < decision->effect_count; i++)
+        all_pure = all_pure && decision->effects[i].class == EFFECT_PURE &&
+                   decision->effects[i].kind != EFFECT_ABORT;
+    return all_pure && decision->inbox_id == 0 ? APPEND_LAZY : APPEND_SOON;
+}
+
+int pump_input(struct pump *pump, const struct input *input, struct err *err)
+{
+    struct decision decision;
+    struct held *unstarted = NULL, **unstarted_last = &unstarted;
+    decision_init(&decision);
+    int result = run_decide(pump->run, input, &decision, err);
+    if (result == 0 && decision.event_count > 0) {
+        struct batch *batch = batch_new(pump->run, &decision, pump->epoch);
+#ifdef CADRE_CHECK_FOLD
+        check_fold(pump, batch);
+#endif
+        pump->ports.append(pump->ports.user, pump, batch, urgency_of(pump, &decision));
+    }
+    for (size_t i = 0; result == 0 && i < decision.effect_count; i++) {
+        const struct effect *effect = &decision.effects[i];
+        if (effect->kind == EFFECT_ABORT) {
+            struct held *held = unhold(pump, effect);
+            if (held != NULL) {
+                *unstarted_last = held;
+                unstarted_last = &held->next;
+            } else {
+                pump->ports.abort(pump->ports.user, pump, effect->agent_no, effect->call_id);
+            }
+        } else if (effect->class == EFFECT_PURE || effect->seq <= pump->durable) {
+            pump->ports.start(pump->ports.user, pump, effect);
+        } else {
+            hold(pump, effect);
+        }
+    }
+    decision_release(&decision);
+    while (unstarted != NULL) {
+        struct held *held = unstarted;
+        unstarted = held->next;
+        if (result == 0)
+            result = answer_unstarted(pump, held, input->now, err);
+        held_free(held);
+    }
+    return result;
+}
+
+void pump_durable(struct pump *pump, uint64_t seq)
+{
+    if (seq > pump->durable)
+        pump->durable = seq;
+    while (pump->first != NULL && pump->first->effect.seq <= pump->durable) {
+        struct held *held = pump->first;
+        pump->first = held->next;
+        if (pump->first == NULL)
+            pump->last = &pump->first;
+        pump->held_count--;
+        pump->ports.start(pump->ports.user, pump, &held->effect);
+        held_free(held);
+    }
+}
