@@ -1,0 +1,46 @@
+/* One chat request, checked as the real API checks it, and what the script's rules look at. Views live as long
+ * as the asked (they point into its document and arena). Every list that a hostile client can make long is walked once. */
+#ifndef CADRE_SCRIPTED_ASKED_H
+#define CADRE_SCRIPTED_ASKED_H
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "scripted/refusal.h"
+
+struct script;
+struct script_model;
+
+#define ASKED_NO_LIMIT (-1)
+
+struct asked {
+    struct js *document;
+    struct arena arena;
+    const struct script_model *model;    /* belongs to the script */
+    struct str first_user, last, system; /* texts; empty where there is none */
+    int64_t turn;                        /* assistant messages so far */
+    size_t message_count;
+    struct map tools;     /* name → its JSON value */
+    int64_t output_limit; /* ASKED_NO_LIMIT when the request names none */
+    enum { ASKED_WHOLE, ASKED_STREAM, ASKED_STREAM_WITH_USAGE } delivery;
+    size_t message_bytes, tool_bytes; /* what the token estimate is made from */
+    int64_t prompt_tokens;
+    struct hash conversation; /* of the messages, independent of JSON spelling */
+};
+
+void asked_init(struct asked *asked);
+void asked_release(struct asked *asked);
+/* Parses and checks a request body. On -1 the refusal says why; what was already read stays in asked. */
+int asked_read(struct asked *asked, const struct script *script, struct str body,
+               struct refusal *refusal) NODISCARD;
+
+/* The parts of asked_read that fill messages and tools (messages.c, tools.c). */
+int asked_messages(struct asked *asked, const struct js *messages,
+                   struct refusal *refusal) NODISCARD;
+int asked_tools(struct asked *asked, const struct js *root, struct refusal *refusal) NODISCARD;
+/* 1 to 64 of [a-zA-Z0-9_-]. */
+int asked_function_name(struct str name, const struct place *place,
+                        struct refusal *refusal) NODISCARD;
+
+#endif

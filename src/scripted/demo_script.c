@@ -1,0 +1,47 @@
+/* The demo's script, as the JSON text that scripted_start takes. The rules of the children come first: their tasks
+ * name files, the root's task has the word "demo". Data only. */
+#include "scripted/demo_script.h"
+
+const char demo_script[] =
+    "{\"models\":[{\"id\":\"scripted\",\"window\":32768,\"max_output\":8192}],\n"
+    "\"rules\":[\n"
+    /* the child that reads the notes */
+    "{\"when\":{\"first_user\":\"Read the notes and summarise them\",\"turn\":0},\n"
+    " \"reply\":{\"text\":\"I will look for the notes first.\",\"chunk_delay_ms\":20,\n"
+    "  \"calls\":[{\"name\":\"ls\",\"arguments\":{\"path\":\".\"}}]}},\n"
+    "{\"when\":{\"first_user\":\"Read the notes and summarise them\",\"turn\":1},\n"
+    " \"reply\":{\"calls\":[{\"name\":\"read\",\"arguments\":{\"path\":\"notes.md\"}}],\n"
+    "  \"chunk_delay_ms\":20}},\n"
+    "{\"when\":{\"first_user\":\"Read the notes and summarise them\"},\n"
+    " \"reply\":{\"text\":\"The notes describe a small calculator: it adds and multiplies, "
+    "division is still missing, and the tests should cover overflow.\",\"chunks\":12,\n"
+    "  \"chunk_delay_ms\":20}},\n"
+    /* the child that counts functions */
+    "{\"when\":{\"first_user\":\"Count the functions in src/calc.c\",\"turn\":0},\n"
+    " \"reply\":{\"calls\":[{\"name\":\"grep\",\"arguments\":{\"path\":\"src/calc.c\",\n"
+    "  \"pattern\":\"^[a-z].*\\\\)$\"}}],\"chunk_delay_ms\":20}},\n"
+    "{\"when\":{\"first_user\":\"Count the functions in src/calc.c\",\"turn\":1},\n"
+    " \"reply\":{\"calls\":[{\"name\":\"read\",\"arguments\":{\"path\":\"src/calc.c\"}}],\n"
+    "  \"chunk_delay_ms\":20}},\n"
+    "{\"when\":{\"first_user\":\"Count the functions in src/calc.c\"},\n"
+    " \"reply\":{\"text\":\"src/calc.c defines three functions: add, multiply and main.\",\n"
+    "  \"chunks\":8,\"chunk_delay_ms\":20}},\n"
+    /* the root */
+    "{\"when\":{\"first_user\":\"demo\",\"turn\":0,\"has_tool\":\"spawn_agent\"},\n"
+    " \"reply\":{\"text\":\"Two questions that do not depend on each other: I ask two agents at "
+    "once.\",\"chunk_delay_ms\":20,\n"
+    "  \"calls\":[\n"
+    "   {\"name\":\"spawn_agent\",\"arguments\":{\"task\":\"Read the notes and summarise "
+    "them\"}},\n"
+    "   {\"name\":\"spawn_agent\",\"arguments\":{\"task\":\"Count the functions in "
+    "src/calc.c\"}}]}},\n"
+    "{\"when\":{\"first_user\":\"demo\",\"turn\":1},\n"
+    " \"reply\":{\"calls\":[{\"name\":\"write\",\"arguments\":{\"path\":\"SUMMARY.md\",\n"
+    "  \"content\":\"# Summary\\n\\n- The notes describe a small calculator; division is still "
+    "missing.\\n- src/calc.c defines three functions: add, multiply and main.\\n\"}}],\n"
+    "  \"chunk_delay_ms\":20}},\n"
+    "{\"when\":{\"first_user\":\"demo\"},\n"
+    " \"reply\":{\"text\":\"Done: two agents looked at the notes and the code, and SUMMARY.md "
+    "holds "
+    "what they found.\",\"chunks\":10,\"chunk_delay_ms\":20}}\n"
+    "]}\n";
