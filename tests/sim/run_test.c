@@ -1,0 +1,127 @@
+/* The simulator's tests: random runs with faults, cancels and crashes; every promise of CONTRACT.md that can be seen from outside.
+ * SIM_SEEDS=n runs more seeds, SIM_SEED=n one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "world.h"
+
+static int64_t from_environment(const char *name, int64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text != NULL ? strtoll(text, NULL, 10) : otherwise;
+}
+
+static struct world_plan plan_of(uint64_t seed)
+{
+    return (struct world_plan){.seed = seed,
+                               .max_concurrent = 1 + (int64_t)(seed % 4),
+                               .token_limit = seed % 3 == 0 ? 20000 : UNLIMITED,
+                               .fault_permille = seed % 5 == 0 ? 0 : 80,
+                               .cancel_permille = seed % 4 == 0 ? 500 : 0,
+                               .depth = 1 + (int64_t)(seed % 3),
+                               .crash_kind = seed % 2 == 0 ? CRASH_LOSES_QUEUE : CRASH_KEEPS_QUEUE};
+}
+
+static void require_sound(const struct world_plan *plan, const struct world_result *result)
+{
+    if (result->problem[0] != '\0' || result->how != WORLD_ENDED)
+        fail_msg("SIM_SEED=%llu crash_after=%lld: %s", (unsigned long long)plan->seed,
+                 (long long)plan->crash_after, result->problem);
+}
+
+struct totals {
+    int64_t runs, crashes, children, requests, commits, completed;
+};
+
+static void add(struct totals *t, const struct world_result *result)
+{
+    t->runs++;
+    t->crashes += result->crashes;
+    t->children += result->children;
+    t->requests += result->requests;
+    t->commits += result->commits;
+    t->completed += result->status == RUN_COMPLETED;
+}
+
+static void random_runs_end_soundly_without_crashes(void **state)
+{
+    struct totals t = {0};
+    int64_t one = from_environment("SIM_SEED", -1), seeds = from_environment("SIM_SEEDS", 2000);
+    for (int64_t seed = one >= 0 ? one : 0; seed < (one >= 0 ? one + 1 : seeds); seed++) {
+        struct world_plan plan = plan_of((uint64_t)seed);
+        struct world_result result;
+        world_run(&plan, &result);
+        require_sound(&plan, &result);
+        add(&t, &result);
+    }
+    print_message("%lld runs, %lld completed, %lld children, %lld requests\n", (long long)t.runs,
+                  (long long)t.completed, (long long)t.children, (long long)t.requests);
+    assert_true(one >= 0 || (t.children > t.runs && t.completed > 0));
+}
+
+static void a_crash_at_every_commit_point_is_survived(void **state)
+{
+    struct totals t = {0};
+    int64_t one = from_environment("SIM_SEED", -1),
+            seeds = from_environment("SIM_SEEDS", 2000) / 20;
+    for (int64_t seed = one >= 0 ? one : 0; seed < (one >= 0 ? one + 1 : seeds); seed++) {
+        struct world_plan plan = plan_of((uint64_t)seed);
+        struct world_result whole, result;
+        world_run(&plan, &whole);
+        for (plan.crash_after = 1; plan.crash_after <= whole.commits; plan.crash_after++) {
+            world_run(&plan, &result);
+            require_sound(&plan, &result);
+            add(&t, &result);
+        }
+    }
+    print_message("%lld runs, %lld crashes, %lld children\n", (long long)t.runs,
+                  (long long)t.crashes, (long long)t.children);
+    assert_true(one >= 0 || t.crashes >= t.runs * 9 / 10);
+}
+
+static void crash_after_crash_is_survived(void **state)
+{
+    struct totals t = {0};
+    int64_t one = from_environment("SIM_SEED", -1), seeds = from_environment("SIM_SEEDS", 2000);
+    for (int64_t seed = one >= 0 ? one : 0; seed < (one >= 0 ? one + 1 : seeds); seed++) {
+        struct world_plan plan = plan_of((uint64_t)seed);
+        struct world_result result;
+        plan.crash_every = 150;
+        world_run(&plan, &result);
+        require_sound(&plan, &result);
+        add(&t, &result);
+    }
+    print_message("%lld runs, %lld crashes, %lld children\n", (long long)t.runs,
+                  (long long)t.crashes, (long long)t.children);
+    assert_true(one >= 0 || t.crashes > t.runs);
+}
+
+static void the_same_seed_gives_the_same_run(void **state)
+{
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        struct world_plan plan = plan_of(seed);
+        struct world_result a, b;
+        plan.crash_every = 50;
+        world_run(&plan, &a);
+        world_run(&plan, &b);
+        assert_int_equal(a.events, b.events);
+        assert_int_equal(a.requests, b.requests);
+        assert_int_equal(a.crashes, b.crashes);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_runs_end_soundly_without_crashes),
+        cmocka_unit_test(a_crash_at_every_commit_point_is_survived),
+        cmocka_unit_test(crash_after_crash_is_survived),
+        cmocka_unit_test(the_same_seed_gives_the_same_run),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
