@@ -247,7 +247,8 @@ void work_start(struct live *live, const struct effect *effect)
         .read_count = agent->contract.permissions.read_paths.n,
         .write_paths = copy_list(&work->arena, &agent->contract.permissions.write_paths),
         .write_count = agent->contract.permissions.write_paths.n,
-        .call_id = work->flight.call_id,
+        .call_id = arena_printf(&work->arena, "%s-%u-%.*s", live->id.text, effect->agent_no,
+                                STR_FMT(effect->call_id)),
         .cancelled = &work->cancelled,
         .max_result = (size_t)effect->max_result,
         .arena = &work->arena};

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "os/random.h"
+#include "base/hash.h"
 
 #define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NONBLOCK)
 #define TEMPORARY_NAME_MAX 64
@@ -211,19 +211,33 @@ static int check_target(const struct place *place, enum place_expects expects, s
     return 0;
 }
 
+static void name_temporary(struct str call, char name[TEMPORARY_NAME_MAX])
+{
+    char hex[HASH_HEX + 1];
+    struct hash hash = hash_of(call);
+    hash_hex(&hash, hex);
+    snprintf(name, TEMPORARY_NAME_MAX, ".cadre-%.16s.tmp", hex);
+}
+
+void place_sweep(const struct place *place, struct str call)
+{
+    char temporary[TEMPORARY_NAME_MAX];
+    name_temporary(call, temporary);
+    unlinkat(place->directory, temporary, 0);
+}
+
 int place_write(const struct place *place, struct str content, enum place_expects expects,
-                struct err *err)
+                struct str call, struct err *err)
 {
     struct stat old;
-    uint64_t number;
     char temporary[TEMPORARY_NAME_MAX];
     bool made = false;
     int result = -1;
 
     if (check_target(place, expects, &old, err) != 0)
         return -1;
-    random_bytes(&number, sizeof number);
-    snprintf(temporary, sizeof temporary, ".cadre-%016llx.tmp", (unsigned long long)number);
+    name_temporary(call, temporary);
+    unlinkat(place->directory, temporary, 0);
     /* Nobody else reads a private file's new content before its permissions are set. */
     mode_t mode = expects == PLACE_EXPECTS_FILE ? 0600 : 0666;
     int fd = openat(place->directory, temporary,

@@ -33,8 +33,12 @@ void place_close(struct place *place);
 
 /* Opens what stands there for reading: a regular file. NOT_FOUND when there is nothing. */
 NODISCARD int place_read(const struct place *place, struct scope_file *file, struct err *err);
+/* `call` names the write: the temporary file is named after it, so that the same write after a crash replaces what it
+ * had left behind. */
 NODISCARD int place_write(const struct place *place, struct str content, enum place_expects expects,
-                          struct err *err);
+                          struct str call, struct err *err);
+/* Removes what a write of that name left behind, if anything. */
+void place_sweep(const struct place *place, struct str call);
 /* Removes a regular file. */
 NODISCARD int place_delete(const struct place *place, struct err *err);
 

@@ -24,7 +24,7 @@ struct tool_context {
     size_t read_count;
     const struct str *write_paths;
     size_t write_count;
-    struct str call_id;
+    struct str call_id; /* unique among all calls of all runs */
     const atomic_bool *cancelled;
     size_t max_result;   /* bytes of text that a result may have */
     struct arena *arena; /* for everything in the result that outlives the call */

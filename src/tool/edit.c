@@ -148,7 +148,7 @@ static void edit_run(const struct tool_context *context, const struct js *argume
                   STR_FMT(prepared->path));
         goto out;
     }
-    if (file_write(prepared, &place, buf_view(&changed), result) != 0)
+    if (file_write(context, prepared, &place, buf_view(&changed), result) != 0)
         goto out;
     buf_text(&result->text, "Edited ");
     file_name(result, prepared->path);

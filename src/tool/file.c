@@ -140,13 +140,15 @@ int file_verify(const struct tool_context *context, const struct tool_prepared *
     return failed;
 }
 
-int file_write(const struct tool_prepared *prepared, const struct place *place, struct str content,
-               struct tool_result *result)
+int file_write(const struct tool_context *context, const struct tool_prepared *prepared,
+               const struct place *place, struct str content, struct tool_result *result)
 {
     struct err err = ERR_INIT;
     enum place_expects expects =
         prepared->before == FILE_PRESENT ? PLACE_EXPECTS_FILE : PLACE_EXPECTS_NOTHING;
-    return place_write(place, content, expects, &err) != 0 ? tool_fail_err(result, &err) : 0;
+    return place_write(place, content, expects, context->call_id, &err) != 0
+               ? tool_fail_err(result, &err)
+               : 0;
 }
 
 void file_name(struct tool_result *result, struct str path)

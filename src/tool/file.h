@@ -36,8 +36,8 @@ NODISCARD int file_look(const struct tool_context *context, struct str path,
 NODISCARD int file_verify(const struct tool_context *context, const struct tool_prepared *prepared,
                           struct place *place, struct buf *content, struct tool_result *result);
 /* Writes where file_verify looked. */
-NODISCARD int file_write(const struct tool_prepared *prepared, const struct place *place,
-                         struct str content, struct tool_result *result);
+NODISCARD int file_write(const struct tool_context *context, const struct tool_prepared *prepared,
+                         const struct place *place, struct str content, struct tool_result *result);
 
 /* Adds a path to the result as it may be shown, cut where it is very long. */
 void file_name(struct tool_result *result, struct str path);

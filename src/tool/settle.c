@@ -16,8 +16,10 @@ enum tool_settled tool_settle(const struct tool_context *context,
 
     int failed = place_open(&place, context->scope, prepared->path, file_write_allow(context),
                             PLACE_NEEDS_PARENTS, &err);
-    if (!failed)
+    if (!failed) {
+        place_sweep(&place, context->call_id);
         failed = place_read(&place, &file, &err);
+    }
     if (failed && err.class != ERR_NOT_FOUND)
         goto out;
     present = !failed;

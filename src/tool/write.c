@@ -41,7 +41,7 @@ static void write_run(const struct tool_context *context, const struct js *argum
     tool_result_start(context, result);
     if (file_verify(context, prepared, &place, NULL, result) != 0)
         return;
-    if (file_write(prepared, &place, content, result) == 0) {
+    if (file_write(context, prepared, &place, content, result) == 0) {
         buf_printf(&result->text, "%s ", prepared->before == FILE_PRESENT ? "Replaced" : "Created");
         file_name(result, prepared->path);
         buf_printf(&result->text, " (%zu lines, %zu bytes).\n", file_count_lines(content),

@@ -58,7 +58,7 @@ static bool try_writing(struct fixture *f, long i)
     snprintf(path, sizeof path, "dir/deep/w%ld", i);
     if (place_open(&place, &f->scope, str_from(path), all, PLACE_MAKES_PARENTS, &err) != 0)
         return false;
-    int written = place_write(&place, STR("x"), PLACE_EXPECTS_NOTHING, &err);
+    int written = place_write(&place, STR("x"), PLACE_EXPECTS_NOTHING, STR("call"), &err);
     place_close(&place);
     return written == 0;
 }

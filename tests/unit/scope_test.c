@@ -348,7 +348,7 @@ static int write_at(struct fixture *f, const char *path, const char *text,
     *err = ERR_INIT;
     if (place_open(&place, &f->scope, str_from(path), all, PLACE_MAKES_PARENTS, err) != 0)
         return -1;
-    int result = place_write(&place, str_from(text), expects, err);
+    int result = place_write(&place, str_from(text), expects, STR("call"), err);
     place_close(&place);
     return result;
 }
@@ -448,8 +448,9 @@ static void a_failed_write_leaves_no_temporary_file(void **state)
                      0);
     /* A name that a file system refuses only at the rename: a directory that is not empty. */
     assert_int_equal(mkdir(in_workspace(f, "target"), 0777), 0);
-    assert_int_equal(place_write(&place, STR("text"), PLACE_EXPECTS_NOTHING, &err), -1);
-    assert_int_equal(place_write(&place, STR("text"), PLACE_EXPECTS_FILE, &err), -1);
+    assert_int_equal(place_write(&place, STR("text"), PLACE_EXPECTS_NOTHING, STR("call"), &err),
+                     -1);
+    assert_int_equal(place_write(&place, STR("text"), PLACE_EXPECTS_FILE, STR("call"), &err), -1);
     place_close(&place);
     assert_no_temporary_files(f);
 }

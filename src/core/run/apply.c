@@ -19,74 +19,6 @@ static int64_t number(int64_t value, int64_t otherwise)
     return value == EVENT_ABSENT ? otherwise : value;
 }
 
-/* --- slots -------------------------------------------------------------------------------------------------- */
-
-static void slot_release(struct run *run, struct agent *agent)
-{
-    if (agent->slot == SLOT_HELD)
-        run->slots_held--;
-    agent->slot = SLOT_NONE;
-}
-
-static void slot_take(struct run *run, struct agent *agent)
-{
-    if (agent->no == 0 || agent->slot == SLOT_HELD)
-        return;
-    agent->slot = SLOT_HELD;
-    run->slots_held++;
-    /* Drop what is at the head and wants no slot any more. */
-    while (run->slot_count > 0 &&
-           run->agents[run->slot_queue[run->slot_head]]->slot != SLOT_QUEUED) {
-        run->slot_head++;
-        run->slot_count--;
-    }
-}
-
-static void slot_queue(struct run *run, struct agent *agent, uint64_t seq)
-{
-    if (agent->no == 0 || agent->slot != SLOT_NONE)
-        return;
-    if (run->slot_count == 0)
-        run->slot_head = 0;
-    if (run->slot_head > 0 && run->slot_head + run->slot_count == run->slot_capacity) {
-        memmove(run->slot_queue, run->slot_queue + run->slot_head,
-                run->slot_count * sizeof *run->slot_queue);
-        run->slot_head = 0;
-    }
-    run->slot_queue = grow(run->slot_queue, run->slot_head + run->slot_count, &run->slot_capacity,
-                           sizeof *run->slot_queue);
-    run->slot_queue[run->slot_head + run->slot_count++] = agent->no;
-    agent->slot = SLOT_QUEUED;
-    agent->ready_seq = seq;
-}
-
-/* An agent that only awaits its children or a person holds no slot; calls that wait behind those do not count. */
-static void slot_yield(struct run *run, struct agent *agent)
-{
-    size_t awaited = 0;
-    for (size_t i = 0; i < agent->call_count; i++) {
-        const struct call *call = &agent->calls[i];
-        if (call->state == CALL_ASKED || (call->state == CALL_RUNNING && call->child_no != 0))
-            awaited++;
-        else if (call->state != CALL_DONE && call->state != CALL_WAITING)
-            return;
-    }
-    if (awaited > 0)
-        slot_release(run, agent);
-}
-
-static void budget_unqueue(struct run *run, const struct agent *agent)
-{
-    for (size_t i = 0; i < run->budget_count; i++) {
-        if (run->budget_queue[i] == agent->no) {
-            memmove(run->budget_queue + i, run->budget_queue + i + 1,
-                    (run->budget_count - i - 1) * sizeof *run->budget_queue);
-            run->budget_count--;
-            return;
-        }
-    }
-}
-
 /* --- conversation ------------------------------------------------------------------------------------------- */
 
 static void message_push(struct agent *agent, const struct message *message)
@@ -244,7 +176,7 @@ static int apply_created(struct run *run, struct agent *unused, const struct eve
         return out_of_place(e, err);
     call->child_no = agent->no;
     call->state = CALL_RUNNING;
-    slot_queue(run, agent, e->seq);
+    slot_enqueue(run, agent, e->seq);
     slot_yield(run, parent);
     return 0;
 }
@@ -585,7 +517,7 @@ static int apply_call_finished(struct run *run, struct agent *agent, const struc
         message_push(agent, &message);
     }
     agent->phase = PHASE_READY;
-    slot_queue(run, agent, e->seq);
+    slot_enqueue(run, agent, e->seq);
     return 0;
 }
 

@@ -39,6 +39,13 @@ struct agent *run_agent_at(const struct run *run, uint32_t no);
 void *grow(void *items, size_t count, size_t *capacity,
            size_t size); /* room for one more; aborts without memory */
 
+/* slots.c */
+void slot_release(struct run *run, struct agent *agent);
+void slot_take(struct run *run, struct agent *agent);
+void slot_enqueue(struct run *run, struct agent *agent, uint64_t seq);
+void slot_yield(struct run *run, struct agent *agent);
+void budget_unqueue(struct run *run, const struct agent *agent);
+
 /* timers.c */
 void timer_set(struct run *run, struct agent *agent, enum timer_kind kind,
                int64_t at); /* 0 clears */
@@ -81,7 +88,7 @@ void calls_advance(struct deciding *d, struct agent *agent);
 void call_finish(struct deciding *d, struct agent *agent, struct call *call,
                  enum tool_outcome outcome, struct str text);
 void call_perform(struct deciding *d, struct agent *agent,
-              struct call *call); /* the prepared change may be made */
+                  struct call *call); /* the prepared change may be made */
 void call_resume(struct deciding *d, struct agent *agent, struct call *call);
 struct call *call_find(struct agent *agent, struct str call_id);
 

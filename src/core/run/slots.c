@@ -1,0 +1,69 @@
+/* Slots: how many children of a run may work at once, and who waits for one, oldest first. Also the queue of those who wait for budget.
+ * Called by apply.c only: both queues are folded state. Pure. */
+#include "core/run/state.h"
+
+void slot_release(struct run *run, struct agent *agent)
+{
+    if (agent->slot == SLOT_HELD)
+        run->slots_held--;
+    agent->slot = SLOT_NONE;
+}
+
+void slot_take(struct run *run, struct agent *agent)
+{
+    if (agent->no == 0 || agent->slot == SLOT_HELD)
+        return;
+    agent->slot = SLOT_HELD;
+    run->slots_held++;
+    /* Drop what is at the head and wants no slot any more. */
+    while (run->slot_count > 0 &&
+           run->agents[run->slot_queue[run->slot_head]]->slot != SLOT_QUEUED) {
+        run->slot_head++;
+        run->slot_count--;
+    }
+}
+
+void slot_enqueue(struct run *run, struct agent *agent, uint64_t seq)
+{
+    if (agent->no == 0 || agent->slot != SLOT_NONE)
+        return;
+    if (run->slot_count == 0)
+        run->slot_head = 0;
+    if (run->slot_head > 0 && run->slot_head + run->slot_count == run->slot_capacity) {
+        memmove(run->slot_queue, run->slot_queue + run->slot_head,
+                run->slot_count * sizeof *run->slot_queue);
+        run->slot_head = 0;
+    }
+    run->slot_queue = grow(run->slot_queue, run->slot_head + run->slot_count, &run->slot_capacity,
+                           sizeof *run->slot_queue);
+    run->slot_queue[run->slot_head + run->slot_count++] = agent->no;
+    agent->slot = SLOT_QUEUED;
+    agent->ready_seq = seq;
+}
+
+/* An agent that only awaits its children or a person holds no slot; calls that wait behind those do not count. */
+void slot_yield(struct run *run, struct agent *agent)
+{
+    size_t awaited = 0;
+    for (size_t i = 0; i < agent->call_count; i++) {
+        const struct call *call = &agent->calls[i];
+        if (call->state == CALL_ASKED || (call->state == CALL_RUNNING && call->child_no != 0))
+            awaited++;
+        else if (call->state != CALL_DONE && call->state != CALL_WAITING)
+            return;
+    }
+    if (awaited > 0)
+        slot_release(run, agent);
+}
+
+void budget_unqueue(struct run *run, const struct agent *agent)
+{
+    for (size_t i = 0; i < run->budget_count; i++) {
+        if (run->budget_queue[i] == agent->no) {
+            memmove(run->budget_queue + i, run->budget_queue + i + 1,
+                    (run->budget_count - i - 1) * sizeof *run->budget_queue);
+            run->budget_count--;
+            return;
+        }
+    }
+}

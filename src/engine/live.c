@@ -1,0 +1,156 @@
+/* A run that this process owns: inputs go to its pump, deadlines come from its timer, and it ends once. Loop thread. */
+#include <stdlib.h>
+
+#include "engine/live.h"
+#include "engine/task.h"
+
+/* --- ports of the pump ------------------------------------------------------------------------------------------------------ */
+
+static void on_append(void *user, struct pump *pump, struct batch *batch, enum urgency urgency)
+{
+    struct live *live = user;
+    journal_append(live->engine->journal, batch, urgency);
+}
+
+static void put_question(struct live *live, const struct effect *effect)
+{
+    const struct engine_watch *watch = &live->engine->config.watch;
+    if (watch->question != NULL)
+        watch->question(watch->user, id_str(&live->id), effect->agent_no, effect->call_id,
+                        effect->tool, effect->arguments);
+}
+
+static void on_start(void *user, struct pump *pump, const struct effect *effect)
+{
+    struct live *live = user;
+    if (live->ending)
+        return;
+    if (effect->kind == EFFECT_MODEL)
+        ask_start(live, effect);
+    else if (effect->kind == EFFECT_ASK)
+        put_question(live, effect);
+    else
+        work_start(live, effect);
+}
+
+static void on_abort(void *user, struct pump *pump, uint32_t agent_no, struct str call_id)
+{
+    struct flight *flight = flight_find(user, agent_no, call_id);
+    if (flight != NULL)
+        flight->abort(flight);
+}
+
+/* --- a live run ---------------------------------------------------------------------------------------------------------------- */
+
+static void on_deadline(uv_timer_t *timer);
+
+void live_arm(struct live *live)
+{
+    int64_t at = run_deadline(pump_run(live->pump)), now = live->engine->config.now();
+    if (live->ending || at == INT64_MAX)
+        uv_timer_stop(live->timer);
+    else
+        uv_timer_start(live->timer, on_deadline, at > now ? (uint64_t)(at - now) : 0, 0);
+}
+
+void live_input(struct live *live, const struct input *input)
+{
+    struct err err = ERR_INIT;
+    if (live->ending)
+        return;
+    if (pump_input(live->pump, input, &err) != 0) {
+        live_let_go(live, &err);
+        return;
+    }
+    live_arm(live);
+}
+
+static void on_deadline(uv_timer_t *timer)
+{
+    struct live *live = timer->data;
+    struct input input = {.kind = INPUT_TICK, .now = live->engine->config.now()};
+    live_input(live, &input);
+}
+
+struct live *live_new(struct engine *engine, struct str run_id)
+{
+    struct live *live = calloc(1, sizeof *live);
+    if (live == NULL)
+        abort();
+    live->engine = engine;
+    memcpy(live->id.text, run_id.p, ID_LENGTH);
+    live->timer = malloc(sizeof *live->timer);
+    if (live->timer == NULL)
+        abort();
+    uv_timer_init(engine->config.loop, live->timer);
+    live->timer->data = live;
+    map_set(&engine->lives, id_str(&live->id), live);
+    return live;
+}
+
+void handle_free(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+static void live_free(struct live *live)
+{
+    map_remove(&live->engine->lives, id_str(&live->id));
+    while (live->flights != NULL) {
+        struct flight *flight = live->flights;
+        flight_unlink(flight); /* its answer will find no run */
+        flight->abort(flight);
+    }
+    rendered_release(live);
+    uv_close((uv_handle_t *)live->timer, handle_free);
+    pump_free(live->pump);
+    free(live);
+}
+
+/* --- its end ------------------------------------------------------------------------------- */
+static void release_work(void *user, struct store *store)
+{
+    struct task *task = user;
+    struct err ignored = ERR_INIT;
+    /* A lease that cannot be released runs out by itself. */
+    if (store->ops->release(store, id_str(&task->run), task->epoch, &ignored) != 0)
+        task->err = ignored;
+}
+
+static void release_done(void *user)
+{
+    struct task *task = user;
+    struct live *live = engine_live(task->engine, id_str(&task->run));
+    struct engine_watch watch = task->engine->config.watch;
+    if (live != NULL) {
+        if (watch.end != NULL)
+            watch.end(watch.user, id_str(&live->id),
+                      live->pump != NULL ? pump_run(live->pump) : NULL,
+                      live->failure.class != ERR_NONE ? &live->failure : NULL);
+        live_free(live);
+    }
+    task_free(task);
+}
+
+void live_end(struct live *live)
+{
+    struct task *task = task_new(live->engine, id_str(&live->id));
+    live->ending = true;
+    uv_timer_stop(live->timer);
+    task->epoch = live->epoch;
+    journal_work(live->engine->journal, task, release_work, release_done);
+}
+
+void live_let_go(struct live *live, const struct err *failure)
+{
+    if (live->ending)
+        return;
+    live->failure = *failure;
+    live_end(live);
+}
+
+void live_open(struct live *live, struct run *run, uint64_t durable)
+{
+    struct pump_ports ports = {on_append, on_start, on_abort, live};
+    live->pump = pump_new(run, live->epoch, durable, &ports);
+}

@@ -1,0 +1,218 @@
+/* Store work about one run, done on the writer thread: taking its lease, folding its log, looking into its inbox, renewing. Each is a task
+ * that holds names and results only; its second half runs on the loop and finds the run by its id. */
+#include "engine/task.h"
+
+#include <stdlib.h>
+
+#include "engine/wake.h"
+
+#define LEASE_MS 15000
+
+struct task *task_new(struct engine *engine, struct str run_id)
+{
+    struct task *task = calloc(1, sizeof *task);
+    if (task == NULL)
+        abort();
+    task->engine = engine;
+    memcpy(task->run.text, run_id.p, run_id.n < ID_LENGTH ? run_id.n : ID_LENGTH);
+    task->now = engine->config.now();
+    arena_init(&task->arena);
+    buf_init(&task->body, 16u << 20);
+    return task;
+}
+
+void task_free(struct task *task)
+{
+    arena_release(&task->arena);
+    buf_release(&task->body);
+    free(task->messages);
+    run_free(task->folded);
+    free(task);
+}
+
+/* --- the inbox ----------------------------------------------------------------------------------------------------------------------- */
+
+static int take_message(void *user, const struct inbox_message *message)
+{
+    struct task *task = user;
+    if (task->message_count == task->message_capacity) {
+        task->message_capacity = task->message_capacity * 2 + 8;
+        task->messages = realloc(task->messages, task->message_capacity * sizeof *task->messages);
+        if (task->messages == NULL)
+            abort();
+    }
+    struct inbox_message *copy = &task->messages[task->message_count++];
+    *copy = *message;
+    copy->kind = arena_copy(&task->arena, message->kind);
+    copy->body = arena_copy(&task->arena, message->body);
+    copy->sender = arena_copy(&task->arena, message->sender);
+    return 0;
+}
+
+static void look_work(void *user, struct store *store)
+{
+    struct task *task = user;
+    if (store->ops->inbox_take(store, id_str(&task->run), task->epoch, take_message, task,
+                               &task->err) != 0 &&
+        task->err.class == ERR_NONE)
+        err_set(&task->err, ERR_IO, "cannot read the inbox");
+}
+
+static void feed_messages(struct live *live, const struct task *task)
+{
+    for (size_t i = 0; i < task->message_count && !live->ending; i++) {
+        const struct inbox_message *message = &task->messages[i];
+        if (message->id <= live->inbox_seen)
+            continue;
+        live->inbox_seen = message->id;
+        struct input input = {.kind = INPUT_INBOX,
+                              .now = live->engine->config.now(),
+                              .inbox_id = message->id,
+                              .message_kind = message->kind,
+                              .body = message->body,
+                              .sender = message->sender};
+        live_input(live, &input);
+    }
+}
+
+static void look_done(void *user)
+{
+    struct task *task = user;
+    struct live *live = engine_live(task->engine, id_str(&task->run));
+    if (live != NULL && !live->ending && live->epoch == task->epoch) {
+        live->inbox_busy = false;
+        if (task->err.class == ERR_CANCELLED) {
+            live_let_go(live, &task->err);
+        } else {
+            feed_messages(live, task);
+            if (live->inbox_again && !live->ending) {
+                live->inbox_again = false;
+                live_look_into_inbox(live);
+            }
+        }
+    }
+    task_free(task);
+}
+
+void live_look_into_inbox(struct live *live)
+{
+    if (live->ending || live->pump == NULL)
+        return;
+    if (live->inbox_busy) {
+        live->inbox_again = true;
+        return;
+    }
+    live->inbox_busy = true;
+    struct task *task = task_new(live->engine, id_str(&live->id));
+    task->epoch = live->epoch;
+    journal_work(live->engine->journal, task, look_work, look_done);
+}
+
+/* --- taking a run ---------------------------------------------------------------------------------------------------------------------- */
+
+/* Takes the lease; a holder that is dead on this machine is not waited for. */
+static int take_lease(struct task *task, struct store *store)
+{
+    const struct engine *engine = task->engine;
+    struct str id = id_str(&task->run);
+    for (int tries = 0; tries < 2; tries++) {
+        if (store->ops->lease(store, id, engine->owner, LEASE_MS, task->now, &task->lease,
+                              &task->err) != 0)
+            return -1;
+        if (task->lease.epoch > 0)
+            return 0;
+        if (wake_owner(engine->store_path, str_from(task->lease.holder)) != WAKE_GONE)
+            break;
+        struct err ignored = ERR_INIT;
+        if (store->ops->release(store, id, task->lease.held_epoch, &ignored) != 0)
+            break;
+    }
+    return err_set(
+        &task->err, ERR_RETRY,
+        "run %.*s is owned by a living process (%s): cancel it with `cadre cancel`, or wait for it",
+        STR_FMT(id), task->lease.holder);
+}
+
+void take_work(void *user, struct store *store)
+{
+    struct task *task = user;
+    int64_t message_id;
+    struct hash hash;
+    if (task->kind == TASK_START &&
+        (store->ops->session_ensure(store, task->session_id, task->user_id, task->workspace_id,
+                                    task->now, &task->err) != 0 ||
+         store->ops->inbox_put(store, id_str(&task->run), STR("start"), buf_view(&task->body),
+                               task->engine->owner, task->now, &message_id, &task->err) != 0))
+        return;
+    if (take_lease(task, store) != 0)
+        return;
+    task->epoch = task->lease.epoch;
+    if (task->kind == TASK_RESUME) {
+        if (store->ops->head(store, id_str(&task->run), &task->head, &hash, &task->err) != 0 ||
+            fold_run(store, id_str(&task->run), &task->folded, &task->err) != 0)
+            return;
+    } else {
+        task->folded = run_new(id_str(&task->run));
+    }
+    look_work(task, store);
+}
+
+void take_done(void *user)
+{
+    struct task *task = user;
+    struct live *live = engine_live(task->engine, id_str(&task->run));
+    if (live == NULL || live->ending) {
+        task_free(task);
+        return;
+    }
+    live->epoch = task->epoch;
+    if (task->err.class != ERR_NONE) {
+        live_let_go(live, &task->err);
+        task_free(task);
+        return;
+    }
+    bool ended = run_state(task->folded) > RUN_RUNNING;
+    bool resumes = run_state(task->folded) == RUN_RUNNING;
+    live_open(live, task->folded, task->head);
+    task->folded = NULL;
+    if (ended) {
+        live_end(live);
+    } else {
+        struct input input = {.kind = INPUT_RESUME,
+                              .now = live->engine->config.now(),
+                              .owner = live->engine->owner,
+                              .epoch = live->epoch};
+        if (resumes)
+            live_input(live, &input);
+        feed_messages(live, task);
+    }
+    task_free(task);
+}
+
+/* --- renewing ------------------------------------------------------------------------------- */
+
+static void renew_work(void *user, struct store *store)
+{
+    struct task *task = user;
+    if (store->ops->renew(store, id_str(&task->run), task->epoch, LEASE_MS, task->now,
+                          &task->err) != 0 &&
+        task->err.class == ERR_NONE)
+        err_set(&task->err, ERR_IO, "cannot renew the lease");
+}
+
+static void renew_done(void *user)
+{
+    struct task *task = user;
+    struct live *live = engine_live(task->engine, id_str(&task->run));
+    /* Only a real takeover ends the run here; a busy store is asked again with the next beat. */
+    if (live != NULL && live->epoch == task->epoch && task->err.class == ERR_CANCELLED)
+        live_let_go(live, &task->err);
+    task_free(task);
+}
+
+void task_renew(struct live *live)
+{
+    struct task *task = task_new(live->engine, id_str(&live->id));
+    task->epoch = live->epoch;
+    journal_work(live->engine->journal, task, renew_work, renew_done);
+}

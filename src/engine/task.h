@@ -1,0 +1,33 @@
+/* Private to the engine: store work about one run. See task.c. */
+#ifndef CADRE_ENGINE_TASK_H
+#define CADRE_ENGINE_TASK_H
+
+#include "engine/live.h"
+
+/* A task for the writer thread about one run; holds names and results only. */
+struct task {
+    struct engine *engine;
+    struct id run;
+    uint64_t epoch;
+    int64_t now;
+    struct buf body; /* start: the message */
+    struct str session_id, user_id, workspace_id;
+    struct arena arena;
+    enum { TASK_START, TASK_RESUME } kind;
+    struct lease lease;
+    struct run *folded;
+    uint64_t head;
+    struct inbox_message *messages;
+    size_t message_count, message_capacity;
+    char kind_text[16];
+    struct err err;
+};
+
+struct task *task_new(struct engine *engine, struct str run_id);
+void task_free(struct task *task);
+/* Makes a new run known or takes over an old one; the two halves for journal_work. */
+void take_work(void *task, struct store *store);
+void take_done(void *task);
+void task_renew(struct live *live);
+
+#endif
