@@ -1,0 +1,242 @@
+/* Loading: finds the files, reads them in order, lays flags over them and fills the settings. Each step's rules live
+ * elsewhere: key.h (keys), entry.c (files against the table), models.c (llm). Runs on the main thread before the loop
+ * starts; nothing here touches the network. */
+#include "config/config.h"
+
+#include <stddef.h>
+
+#include "config/models.h"
+
+enum { FILES_MAX = 2 };
+
+struct loader {
+    struct config *config;
+    const struct config_flags *flags;
+    const struct config_environment *environment;
+    struct err *err;
+    struct config_file_id read[FILES_MAX];
+};
+
+/* Keys whose value is one number of the settings. */
+static const struct {
+    enum config_key_id key;
+    size_t offset;
+} slots[] = {
+    {KEY_MAX_DEPTH, offsetof(struct settings, max_depth)},
+    {KEY_MAX_CONCURRENT, offsetof(struct settings, max_concurrent)},
+    {KEY_DELEGATE_CONCURRENCY, offsetof(struct settings, delegate_concurrency)},
+    {KEY_CHILD_TOOL_CALLS, offsetof(struct settings, child.tool_calls)},
+    {KEY_CHILD_CONTEXT, offsetof(struct settings, child.context_tokens)},
+    {KEY_CHILD_WALL, offsetof(struct settings, child.wall_ms)},
+    {KEY_ATTEMPT_TIMEOUT, offsetof(struct settings, attempt_timeout_ms)},
+    {KEY_MAX_RETRIES, offsetof(struct settings, max_retries)},
+    {KEY_WARN_AT, offsetof(struct settings, warn_at)},
+    {KEY_PAUSE_AT, offsetof(struct settings, pause_at)},
+    {KEY_HARD_STOP_AT, offsetof(struct settings, hard_stop_at)},
+    {KEY_COST, offsetof(struct settings, root.cost_nano)},
+    {KEY_TOKENS, offsetof(struct settings, root.tokens)},
+    {KEY_WALL, offsetof(struct settings, root.wall_ms)},
+};
+
+enum file_need { MUST_EXIST, MAY_BE_ABSENT };
+
+static struct str path_join(struct arena *arena, struct str folder, struct str path)
+{
+    if (path.n > 0 && path.p[0] == '/')
+        return arena_copy(arena, path);
+    while (str_starts(path, STR("./")))
+        path = (struct str){path.p + 2, path.n - 2};
+    return arena_printf(arena, "%.*s/%.*s", STR_FMT(folder), STR_FMT(path));
+}
+
+/* A directory of the user: an absolute path in `variable`, else `inside_home` under HOME, else STR_NONE. */
+static struct str user_folder(const struct loader *loader, const char *variable,
+                              const char *inside_home)
+{
+    const char *folder = config_variable(loader->environment, variable);
+    if (folder && folder[0] == '/')
+        return arena_copy(&loader->config->arena, str_from(folder));
+    const char *home = config_variable(loader->environment, "HOME");
+    if (!home || home[0] != '/')
+        return STR_NONE;
+    return arena_printf(&loader->config->arena, "%s/%s", home, inside_home);
+}
+
+static bool read_before(const struct loader *loader, const struct config_file_id *id)
+{
+    for (size_t i = 0; i < loader->config->file_count; i++)
+        if (loader->read[i].device == id->device && loader->read[i].inode == id->inode)
+            return true;
+    return false;
+}
+
+static int read_file(struct loader *loader, struct str path, enum config_level level,
+                     enum file_need need)
+{
+    struct config *config = loader->config;
+    struct config_source *source = arena_alloc(&config->arena, sizeof *source);
+    struct config_file_id id;
+    enum config_found found;
+    struct yaml_node *root;
+    if (config_source_read(&config->arena, path,
+                           level == LEVEL_PROJECT ? LINKS_REFUSED : LINKS_FOLLOWED, source, &id,
+                           &found, loader->err) != 0)
+        return -1;
+    if (found == FILE_ABSENT) {
+        if (need == MAY_BE_ABSENT)
+            return 0;
+        return err_set(loader->err, ERR_CONFIG, "there is no config file %.*s", STR_FMT(path));
+    }
+    /* The project's file that was named with --config is the user's choice already. */
+    if (read_before(loader, &id))
+        return 0;
+    loader->read[config->file_count] = id;
+    config->files[config->file_count++] = source->name;
+    if (yaml_parse(&config->arena, source, &root, loader->err) != 0)
+        return -1;
+    return config_entries_read(config->entries, root, level, loader->err);
+}
+
+static int read_files(struct loader *loader)
+{
+    struct arena *arena = &loader->config->arena;
+    struct str workspace = loader->environment->workspace;
+    const char *named = config_variable(loader->environment, "CADRE_CONFIG");
+    struct str file = loader->flags->config_file.p ? loader->flags->config_file : str_from(named);
+    int result = 0;
+    if (loader->flags->config_file.p && file.n == 0)
+        return err_set(loader->err, ERR_USAGE, "--config needs the path of a file");
+    if (file.p) {
+        result = read_file(loader, path_join(arena, workspace, file), LEVEL_USER, MUST_EXIST);
+    } else {
+        struct str folder = user_folder(loader, "XDG_CONFIG_HOME", ".config");
+        if (folder.p)
+            result = read_file(loader, path_join(arena, folder, STR("cadre/cadre.yaml")),
+                               LEVEL_USER, MAY_BE_ABSENT);
+    }
+    if (result != 0)
+        return -1;
+    return read_file(loader, path_join(arena, workspace, STR("cadre.yaml")), LEVEL_PROJECT,
+                     MAY_BE_ABSENT);
+}
+
+static int read_flags(struct loader *loader)
+{
+    const struct config_flags *flags = loader->flags;
+    const struct {
+        enum config_key_id key;
+        const char *flag;
+        struct str text;
+    } table[] = {
+        {KEY_MODE, "--mode", flags->mode},
+        {KEY_STORE, "--store", flags->store},
+        {KEY_COST, "--max-cost", flags->max_cost},
+        {KEY_WALL, "--timeout", flags->timeout},
+        {KEY_MAX_CONCURRENT, "--max-concurrent", flags->max_concurrent},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (table[i].text.p && config_entries_flag(loader->config->entries, table[i].key,
+                                                   table[i].flag, table[i].text, loader->err) != 0)
+            return -1;
+    return 0;
+}
+
+static void fill_settings(struct config *config)
+{
+    struct settings *settings = &config->settings;
+    const struct config_entries *entries = config->entries;
+    for (size_t i = 0; i < sizeof slots / sizeof slots[0]; i++) {
+        int64_t *slot = (int64_t *)(void *)((char *)settings + slots[i].offset);
+        *slot = config_entries_value(entries, slots[i].key).number;
+    }
+    settings->sub_agent_enabled =
+        config_entries_value(entries, KEY_SUB_AGENT_ENABLED).number ? SWITCH_ON : SWITCH_OFF;
+    settings->inherit_mode =
+        config_entries_value(entries, KEY_INHERIT_MODE).number ? SWITCH_ON : SWITCH_OFF;
+    settings->gate = (enum gate)config_entries_value(entries, KEY_GATE).number;
+    settings->mode = (enum mode)config_entries_value(entries, KEY_MODE).number;
+
+    settings->overrides =
+        arena_alloc(&config->arena, (entries->n + 1) * sizeof *settings->overrides);
+    for (size_t i = 0; i < entries->n; i++) {
+        const struct config_entry *entry = &entries->items[i];
+        if (entry->key->id != KEY_PERMISSION)
+            continue;
+        settings->overrides[settings->override_count].tool = entry->name;
+        settings->overrides[settings->override_count++].permission =
+            (enum permission)entry->value.number;
+    }
+}
+
+static struct str folder_of(struct str path)
+{
+    while (path.n > 1 && path.p[path.n - 1] != '/')
+        path.n--;
+    return (struct str){path.p, path.n > 1 ? path.n - 1 : path.n};
+}
+
+static int find_store(struct loader *loader)
+{
+    struct config *config = loader->config;
+    const struct config_entry *entry = config_entries_find(config->entries, KEY_STORE, STR(""), 0);
+    if (!entry) {
+        struct str folder = user_folder(loader, "XDG_STATE_HOME", ".local/state");
+        if (!folder.p)
+            return err_set(
+                loader->err, ERR_CONFIG,
+                "HOME is not set, so there is no place for the store: give --store FILE");
+        config->store_path = path_join(&config->arena, folder, STR("cadre/cadre.db"));
+        return 0;
+    }
+    struct str path = entry->value.text;
+    bool from_file = entry->place.source->text.p != NULL;
+    struct str folder =
+        from_file ? folder_of(entry->place.source->name) : loader->environment->workspace;
+    if (from_file && str_starts(path, STR("~/"))) {
+        const char *home = config_variable(loader->environment, "HOME");
+        if (!home || home[0] != '/')
+            return config_error(&entry->place, EXCERPT_LINE, loader->err,
+                                "HOME is not set, so ~ means nothing here");
+        folder = str_from(home);
+        path = (struct str){path.p + 2, path.n - 2};
+    }
+    if (path.n == 0 || path.p[path.n - 1] == '/')
+        return config_error(&entry->place, EXCERPT_LINE, loader->err,
+                            "expected the path of a file, not of a directory");
+    config->store_path = path_join(&config->arena, folder, path);
+    return 0;
+}
+
+int config_load(const struct config_flags *flags, const struct config_environment *environment,
+                struct config *config, struct err *err)
+{
+    struct loader loader = {
+        .config = config, .flags = flags, .environment = environment, .err = err};
+    int result = -1;
+    *config = (struct config){.store_path = STR_NONE};
+    if (environment->workspace.n == 0 || environment->workspace.p[0] != '/')
+        return err_set(err, ERR_BUG, "the workspace must be an absolute path");
+    arena_init(&config->arena);
+    settings_init(&config->settings);
+    config->files = arena_alloc(&config->arena, FILES_MAX * sizeof *config->files);
+    config->entries = arena_alloc(&config->arena, sizeof *config->entries);
+    config->entries->arena = &config->arena;
+
+    if (read_files(&loader) != 0 || read_flags(&loader) != 0)
+        goto out;
+    fill_settings(config);
+    if (config_models(config, flags, environment, err) != 0 || config_cost(config, err) != 0 ||
+        find_store(&loader) != 0)
+        goto out;
+    result = 0;
+out:
+    if (result != 0)
+        config_release(config);
+    return result;
+}
+
+void config_release(struct config *config)
+{
+    arena_release(&config->arena);
+    *config = (struct config){.store_path = STR_NONE};
+}

@@ -1,0 +1,50 @@
+/* Config: YAML files, the environment and flags become one `struct settings` (core) plus what only the shell needs.
+ * Every key is one row of a table; a wrong key, type, value or reference stops the start with file:line:column, an
+ * excerpt with a caret, and what was expected. Keys (secrets) are never read from files: only names of variables are. */
+#ifndef CADRE_CONFIG_CONFIG_H
+#define CADRE_CONFIG_CONFIG_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "core/contract/settings.h"
+
+/* What the command line says; STR_NONE where it said nothing. */
+struct config_flags {
+    struct str config_file; /* --config; a relative path starts at the workspace */
+    struct str api, base_url, model, mode, store;
+    struct str max_cost, timeout, max_concurrent; /* texts as typed: "2.50", "90s" or "5m", "8" */
+};
+
+/* How the environment is seen: config never calls getenv or opens HOME itself, so that tests bring their own. */
+struct config_environment {
+    const char *(*get)(void *user, const char *name); /* NULL: not set */
+    void *user;
+    struct str workspace; /* absolute path of the current workspace */
+};
+
+struct config_entries;
+
+struct config {
+    struct arena arena;
+    struct settings settings;
+    struct str store_path; /* absolute */
+    struct str
+        model_source;  /* "flags", "config FILE", "OPENAI_API_KEY", "a server on port 11434" */
+    struct str *files; /* that were read, in order */
+    size_t file_count;
+    struct config_entries *entries; /* what was set and where */
+};
+
+/* Reads and checks everything; no network. When no model is named anywhere and no key is set, settings.model_count is 0
+ * and the caller may look for a local server (see config_local_model). err.class is CONFIG or USAGE (flags). After an
+ * error there is nothing to release. */
+int config_load(const struct config_flags *flags, const struct config_environment *environment,
+                struct config *config, struct err *err);
+void config_release(struct config *config);
+/* Adds a model served at base_url (found by asking a local server) as the default. */
+int config_local_model(struct config *config, struct str base_url, struct str model,
+                       struct err *err);
+/* The whole effective config as YAML-like text with where each value came from, for `cadre config check`. */
+void config_describe(const struct config *config, struct buf *out);
+
+#endif

@@ -1,0 +1,110 @@
+/* docs/config.md from the key table: the page cannot say anything that the parser does not do. Used by the unit test,
+ * which prints the page and checks the stored one against it. Pure. */
+#include "config/key.h"
+
+static const char introduction[] =
+    "# Configuration\n"
+    "\n"
+    "<!-- Generated from src/config/key.h by `unit-config --print-docs`; the test suite compares. "
+    "-->\n"
+    "\n"
+    "cadre needs no configuration: with `OPENAI_API_KEY` in the environment, or with `--base-url "
+    "URL --model NAME`,\n"
+    "`cadre run \"task\"` works. Everything else has a default.\n"
+    "\n"
+    "## Where values come from\n"
+    "\n"
+    "Later wins:\n"
+    "\n"
+    "1. the defaults below;\n"
+    "2. your own file: `--config FILE`, else the file that `CADRE_CONFIG` names, else\n"
+    "   `$XDG_CONFIG_HOME/cadre/cadre.yaml` (`~/.config/cadre/cadre.yaml`);\n"
+    "3. the project's file: `cadre.yaml` in the workspace. It may only narrow: lower a limit, "
+    "choose a stricter mode,\n"
+    "   deny a tool. Whatever would widen (servers, models, the store, a larger limit) stops the "
+    "start and belongs in\n"
+    "   your own file;\n"
+    "4. flags: `--api --base-url --model --mode --store --max-cost --timeout --max-concurrent`.\n"
+    "\n"
+    "Keys of model servers come from environment variables only; files name the variable. A wrong "
+    "key, type, value or\n"
+    "reference stops the start (exit code 2) with file, line and column. Files are YAML of at most "
+    "1 MB, without\n"
+    "anchors, aliases and tags.\n"
+    "\n"
+    "## Which model\n"
+    "\n"
+    "`--base-url URL --model NAME` names a server and a model for this run; `OPENAI_API_KEY` is "
+    "its key if it is set.\n"
+    "`--model NAME` alone chooses one of `llm.models`. Without flags the first model of the pool "
+    "`llm.default_pool` is\n"
+    "used, or the only model. Without any model in a file, `OPENAI_API_KEY` selects `gpt-4.1-mini` "
+    "at\n"
+    "`https://api.openai.com/v1` (`--model` another one there).\n"
+    "\n"
+    "`--timeout` takes `90s`, `5m`, `1500ms` or a number of seconds, and nothing below 5 seconds.\n"
+    "\n"
+    "## Example\n"
+    "\n"
+    "```yaml\n"
+    "llm:\n"
+    "  providers:\n"
+    "    local: {base_url: http://localhost:8080/v1}\n"
+    "    openai: {api_key_env: OPENAI_API_KEY}\n"
+    "  models:\n"
+    "    coder: {provider: local, model: qwen3-coder, max_context_tokens: 32768, price_in: 0, "
+    "price_out: 0}\n"
+    "    mini: {provider: openai, model: gpt-4.1-mini, price_in: 0.40, price_out: 1.60}\n"
+    "  pools:\n"
+    "    default: [{model: coder}]\n"
+    "mode: auto\n"
+    "permissions:\n"
+    "  shell: deny\n"
+    "sub_agent:\n"
+    "  max_concurrent: 4\n"
+    "budget:\n"
+    "  cost_usd: 2.50\n"
+    "  wall_ms: 20m\n"
+    "```\n"
+    "\n"
+    "## Keys\n"
+    "\n"
+    "`*` is a name of your choice (for `permissions`: a tool), `[]` an item of a list. The last "
+    "column says what a\n"
+    "project's file may do.\n"
+    "\n"
+    "| key | value | default | meaning | project |\n"
+    "|---|---|---|---|---|\n";
+
+static const char *project_text(const struct config_key *key)
+{
+    if (key->project == PROJECT_NEVER)
+        return "no";
+    switch (key->type) {
+    case TYPE_SWITCH:
+        return "turn off";
+    case TYPE_MODE:
+        return "stricter";
+    case TYPE_PERMISSION:
+        return "deny, lower";
+    case TYPE_GATE:
+        return "`run`";
+    default:
+        return "lower";
+    }
+}
+
+void config_docs(struct buf *out)
+{
+    buf_text(out, introduction);
+    for (size_t i = 0; i < KEY_COUNT_OF_KEYS; i++) {
+        const struct config_key *key = &config_keys[i];
+        buf_printf(out, "| `%s` | ", key->path);
+        config_key_expected(key, out);
+        if (key->fallback[0])
+            buf_printf(out, " | `%s`", key->fallback);
+        else
+            buf_text(out, " | ");
+        buf_printf(out, " | %s | %s |\n", key->meaning, project_text(key));
+    }
+}

@@ -1,0 +1,330 @@
+/* Entries: walks a YAML tree along the key table, checks every key, type and value, and keeps what was set with its
+ * place. Does not follow references between keys (models.c does). Runs on the main thread before the loop starts. */
+#include "config/entry.h"
+
+#include <stdio.h>
+
+#include "core/contract/settings.h"
+
+enum { NAME_MAX_BYTES = 128 };
+
+struct walk {
+    struct config_entries *entries;
+    enum config_level level;
+    struct err *err;
+};
+
+/* Where in the table the walk stands. */
+struct position {
+    char pattern[CONFIG_PATTERN_MAX];
+    struct str name;
+    size_t index;
+};
+
+void config_entries_put(struct config_entries *entries, const struct config_entry *entry)
+{
+    for (size_t i = 0; i < entries->n; i++) {
+        struct config_entry *old = &entries->items[i];
+        if (old->key == entry->key && old->index == entry->index &&
+            str_eq(old->name, entry->name)) {
+            *old = *entry;
+            return;
+        }
+    }
+    if (entries->n == entries->capacity) {
+        size_t capacity = entries->capacity ? entries->capacity * 2 : 64;
+        struct config_entry *items = arena_alloc(entries->arena, capacity * sizeof *items);
+        if (entries->n > 0)
+            memcpy(items, entries->items, entries->n * sizeof *items);
+        entries->items = items;
+        entries->capacity = capacity;
+    }
+    entries->items[entries->n++] = *entry;
+}
+
+const struct config_entry *config_entries_find(const struct config_entries *entries,
+                                               enum config_key_id key, struct str name,
+                                               size_t index)
+{
+    for (size_t i = 0; i < entries->n; i++) {
+        const struct config_entry *entry = &entries->items[i];
+        if (entry->key->id == key && entry->index == index && str_eq(entry->name, name))
+            return entry;
+    }
+    return NULL;
+}
+
+struct config_value config_entries_value(const struct config_entries *entries,
+                                         enum config_key_id key)
+{
+    const struct config_entry *entry = config_entries_find(entries, key, STR(""), 0);
+    return entry ? entry->value : config_value_default(&config_keys[key]);
+}
+
+static int unknown_key(const struct walk *walk, const struct position *parent,
+                       const struct yaml_node *key)
+{
+    struct buf hint, place;
+    buf_init(&hint, 1024);
+    buf_init(&place, 1024);
+    if (config_key_suggest(parent->pattern, key->text, &place))
+        buf_printf(&hint, "; did you mean '%.*s'?", STR_FMT(buf_view(&place)));
+    buf_clear(&place);
+    if (parent->pattern[0]) {
+        buf_text(&place, " in ");
+        config_key_print(parent->pattern, parent->name, parent->index, &place);
+    }
+    struct str shown = {key->text.p, key->text.n < NAME_MAX_BYTES ? key->text.n : NAME_MAX_BYTES};
+    config_error(&key->place, EXCERPT_HIDE_REST, walk->err, "unknown key '%.*s'%.*s%.*s",
+                 STR_FMT(shown), STR_FMT(buf_view(&place)), STR_FMT(buf_view(&hint)));
+    buf_release(&hint);
+    buf_release(&place);
+    return -1;
+}
+
+/* A user's name for a provider, model or pool: what may stand in messages and logs as it is. */
+static int check_name(const struct walk *walk, const struct yaml_node *key)
+{
+    bool good = key->text.n > 0 && key->text.n <= NAME_MAX_BYTES;
+    for (size_t i = 0; good && i < key->text.n; i++) {
+        char c = key->text.p[i];
+        good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               (c != '\0' && strchr("._:/@+-", c));
+    }
+    if (good)
+        return 0;
+    return config_error(&key->place, EXCERPT_LINE, walk->err,
+                        "expected a name: at most 128 letters, digits and . _ : / @ + -");
+}
+
+static int check_tool(const struct walk *walk, const struct yaml_node *key, struct str *name)
+{
+    const struct tool_info *info = tool_info_find(key->text);
+    if (info) {
+        *name = str_from(info->name);
+        return 0;
+    }
+    struct config_nearest nearest;
+    config_nearest_init(&nearest, key->text);
+    for (size_t i = 0; i < tool_info_count; i++)
+        config_nearest_offer(&nearest, str_from(tool_infos[i].name));
+    struct str shown = {key->text.p, key->text.n < NAME_MAX_BYTES ? key->text.n : NAME_MAX_BYTES};
+    if (nearest.best.p)
+        return config_error(&key->place, EXCERPT_LINE, walk->err,
+                            "unknown tool '%.*s'; did you mean '%.*s'?", STR_FMT(shown),
+                            STR_FMT(nearest.best));
+    return config_error(&key->place, EXCERPT_LINE, walk->err, "unknown tool '%.*s'",
+                        STR_FMT(shown));
+}
+
+static int wrong_type(const struct walk *walk, const struct yaml_node *node, const char *expected)
+{
+    const char *found = yaml_found(node);
+    return config_error(&node->place, found ? EXCERPT_LINE : EXCERPT_HIDE_VALUE, walk->err,
+                        "expected %s, found %s", expected, found ? found : "a single value");
+}
+
+static int read_names(const struct walk *walk, const struct yaml_node *list,
+                      struct config_value *value)
+{
+    if (list->kind != YAML_LIST)
+        return wrong_type(walk, list, "a list of names");
+    value->names = arena_alloc(walk->entries->arena, list->count * sizeof *value->names);
+    for (const struct yaml_node *item = list->first; item; item = item->next) {
+        if (item->kind != YAML_SCALAR || item->text.n == 0 || yaml_is_null(item))
+            return wrong_type(walk, item, "a name");
+        value->names[value->name_count++] = (struct config_name){item->text, item->place};
+    }
+    return 0;
+}
+
+static int read_value(const struct walk *walk, const struct config_key *key,
+                      const struct yaml_node *node, struct config_value *value)
+{
+    if (key->type == TYPE_NAMES)
+        return read_names(walk, node, value);
+    if (node->kind != YAML_SCALAR ||
+        (yaml_is_null(node) && key->type != TYPE_LIMIT && key->type != TYPE_MONEY)) {
+        struct buf expected;
+        buf_init(&expected, 1024);
+        config_key_expected(key, &expected);
+        buf_char(&expected, '\0');
+        wrong_type(walk, node, expected.failed ? "another value" : expected.p);
+        buf_release(&expected);
+        return -1;
+    }
+    struct err problem = ERR_INIT;
+    if (config_value_parse(key, node->text, node->style, value, &problem) == 0)
+        return 0;
+    bool hide = key->type == TYPE_URL || key->type == TYPE_VARIABLE;
+    return config_error(&node->place, hide ? EXCERPT_HIDE_VALUE : EXCERPT_LINE, walk->err, "%s",
+                        problem.message);
+}
+
+static int refuse_widening(const struct walk *walk, const struct position *at,
+                           const struct config_place *place, const char *reason)
+{
+    struct buf path;
+    buf_init(&path, 1024);
+    config_key_print(at->pattern, at->name, at->index, &path);
+    config_error(place, EXCERPT_LINE, walk->err,
+                 "a project's file may not set %.*s%s; this belongs in your own file (--config, "
+                 "CADRE_CONFIG or ~/.config/cadre/cadre.yaml)",
+                 STR_FMT(buf_view(&path)), reason);
+    buf_release(&path);
+    return -1;
+}
+
+/* A project narrows: its value lies within what holds without it. A permission has no such value of its own, since
+ * a mode may be chosen later: so `deny`, or less than the user's own word on that tool. */
+static int check_narrowing(const struct walk *walk, const struct position *at,
+                           const struct config_entry *entry)
+{
+    const struct config_key *key = entry->key;
+    const struct config_entry *old =
+        config_entries_find(walk->entries, key->id, entry->name, entry->index);
+    struct config_value limit = old ? old->value : config_value_default(key);
+    if (key->type == TYPE_PERMISSION && !old)
+        limit.number = PERMIT_DENY;
+    if (config_value_within(key, &entry->value, &limit))
+        return 0;
+    struct buf reason;
+    buf_init(&reason, 1024);
+    if (key->type == TYPE_PERMISSION && !old) {
+        buf_text(&reason, " to anything but deny");
+    } else {
+        buf_text(&reason, " wider than ");
+        config_value_print(key, &limit, &reason);
+        buf_text(&reason, " (");
+        config_place_print(old ? &old->place : &(struct config_place){0}, &reason);
+        buf_char(&reason, ')');
+    }
+    buf_char(&reason, '\0');
+    refuse_widening(walk, at, &entry->place, reason.failed ? " wider" : reason.p);
+    buf_release(&reason);
+    return -1;
+}
+
+static int walk_members(const struct walk *walk, const struct yaml_node *node,
+                        const struct position *at);
+
+static int walk_items(const struct walk *walk, const struct yaml_node *node,
+                      const struct position *at)
+{
+    if (node->kind != YAML_LIST)
+        return wrong_type(walk, node, "a list such as [{model: NAME}]");
+    if (!node->first)
+        return config_error(&node->place, EXCERPT_LINE, walk->err,
+                            "expected at least one item, such as {model: NAME}");
+    struct position item_at = *at;
+    size_t n = strlen(at->pattern);
+    snprintf(item_at.pattern + n, sizeof item_at.pattern - n, "[]");
+    for (const struct yaml_node *item = node->first; item; item = item->next) {
+        if (item->kind != YAML_MAPPING || !item->first)
+            return wrong_type(walk, item, "a mapping such as {model: NAME}");
+        if (walk_members(walk, item, &item_at) != 0)
+            return -1;
+        item_at.index++;
+    }
+    return 0;
+}
+
+static int walk_row(const struct walk *walk, const struct yaml_node *node,
+                    const struct position *at, const struct config_key *row)
+{
+    if (walk->level == LEVEL_PROJECT && row->project == PROJECT_NEVER)
+        return refuse_widening(walk, at, &node->key->place, "");
+    struct config_entry entry = {
+        .key = row,
+        .name = at->name,
+        .index = at->index,
+        .key_place = node->key->place,
+        .place = node->place,
+    };
+    if (row->type == TYPE_OBJECT) {
+        if (node->kind != YAML_MAPPING)
+            return wrong_type(walk, node, "a mapping");
+        entry.place = node->key->place;
+    } else if (read_value(walk, row, node, &entry.value) != 0) {
+        return -1;
+    }
+    const struct config_entry *old =
+        config_entries_find(walk->entries, row->id, entry.name, entry.index);
+    if (old && old->place.source == entry.place.source)
+        return config_error(&entry.key_place, EXCERPT_LINE, walk->err,
+                            "'%.*s' is given twice, under two of its names", STR_FMT(entry.name));
+    if (walk->level == LEVEL_PROJECT && check_narrowing(walk, at, &entry) != 0)
+        return -1;
+    config_entries_put(walk->entries, &entry);
+    return 0;
+}
+
+static int walk_member(const struct walk *walk, const struct yaml_node *node,
+                       const struct position *parent)
+{
+    struct position at = *parent;
+    struct config_pattern found;
+    if (!config_pattern_member(parent->pattern, node->key->text, at.pattern, &found))
+        return unknown_key(walk, parent, node->key);
+    if (found.row && found.row->id == KEY_PERMISSION) {
+        if (check_tool(walk, node->key, &at.name) != 0)
+            return -1;
+    } else if (at.pattern[strlen(at.pattern) - 1] == '*') {
+        if (check_name(walk, node->key) != 0)
+            return -1;
+        at.name = node->key->text;
+    }
+    if (found.row && walk_row(walk, node, &at, found.row) != 0)
+        return -1;
+    if (found.beneath == BENEATH_ITEMS)
+        return walk_items(walk, node, &at);
+    if (found.beneath == BENEATH_NOTHING || yaml_is_null(node)) /* a section may be empty */
+        return 0;
+    return walk_members(walk, node, &at);
+}
+
+static int walk_members(const struct walk *walk, const struct yaml_node *node,
+                        const struct position *at)
+{
+    if (node->kind != YAML_MAPPING)
+        return wrong_type(walk, node, "a mapping");
+    for (const struct yaml_node *member = node->first; member; member = member->next)
+        if (walk_member(walk, member, at) != 0)
+            return -1;
+    return 0;
+}
+
+int config_entries_read(struct config_entries *entries, const struct yaml_node *root,
+                        enum config_level level, struct err *err)
+{
+    struct walk walk = {entries, level, err};
+    struct position top = {.name = STR("")};
+    return root ? walk_members(&walk, root, &top) : 0;
+}
+
+int config_entries_flag(struct config_entries *entries, enum config_key_id key, const char *flag,
+                        struct str text, struct err *err)
+{
+    struct config_source *source = arena_alloc(entries->arena, sizeof *source);
+    *source = (struct config_source){.name = str_from(flag), .class = ERR_USAGE};
+    struct config_entry entry = {.key = &config_keys[key], .name = STR("")};
+    entry.place.source = entry.key_place.source = source;
+    text = arena_copy(entries->arena, text);
+    struct err problem = ERR_INIT;
+    int64_t milliseconds = 0;
+    if (config_keys[key].type ==
+        TYPE_MILLISECONDS) { /* on the command line a plain number means seconds */
+        if (!config_duration_parse(text, 1000, &milliseconds))
+            return config_error(&entry.place, EXCERPT_LINE, err,
+                                "expected a time such as 90s, 5m or 1500ms, found '%.*s'",
+                                STR_FMT(text));
+        text = arena_printf(entries->arena, "%lld", (long long)milliseconds);
+    }
+    /* null is how a file lifts a limit; a flag that was given says a value. */
+    if (text.n == 0 || str_is(text, "null") || str_is(text, "~") ||
+        config_value_parse(entry.key, text, YAML_PLAIN, &entry.value, &problem) != 0)
+        return config_error(&entry.place, EXCERPT_LINE, err, "%s",
+                            problem.message[0] ? problem.message : "expected a value");
+    config_entries_put(entries, &entry);
+    return 0;
+}

@@ -1,0 +1,152 @@
+/* Every config key, one row each: the table drives parsing, suggestions, what a project file may say, `config check`
+ * and docs/config.md. In a path `*` is a name of the user's choice and `[]` an item of a list. */
+#ifndef CADRE_CONFIG_KEY_H
+#define CADRE_CONFIG_KEY_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "config/source.h"
+
+enum config_type {
+    TYPE_OBJECT,       /* a mapping whose members have rows of their own */
+    TYPE_TEXT,         /* any scalar but null */
+    TYPE_API,          /* how a server is spoken to */
+    TYPE_URL,          /* http or https, without user, query and fragment */
+    TYPE_VARIABLE,     /* NAME_OF_A_VARIABLE */
+    TYPE_NAMES,        /* a list of texts */
+    TYPE_SWITCH,       /* true or false */
+    TYPE_COUNT,        /* a whole number */
+    TYPE_LIMIT,        /* a whole number, or null for no limit */
+    TYPE_MILLISECONDS, /* a whole number, or a text with a unit: 1500ms, 90s, 5m */
+    TYPE_MONEY,        /* dollars, or null for no limit; nano-dollars inside */
+    TYPE_PRICE,        /* dollars for a million tokens; nano-dollars for a token inside */
+    TYPE_MODE,
+    TYPE_PERMISSION,
+    TYPE_GATE,
+    TYPE_COUNT_OF_TYPES
+};
+
+/* What a project's own file may do with the key. */
+enum config_project { PROJECT_NEVER, PROJECT_NARROWS };
+
+/* X(ID, path, type, project, default, minimum, maximum, meaning). A default of "" means that there is none. */
+/* clang-format off */
+#define CONFIG_KEYS(X) \
+    X(PROVIDER, "llm.providers.*", OBJECT, NEVER, "", 0, 0, \
+      "A model server, under a name of your choice.") \
+    X(PROVIDER_API, "llm.providers.*.api", API, NEVER, "openai", 0, 0, \
+      "How the server is spoken to. `openai`: any server with OpenAI's chat completions.") \
+    X(PROVIDER_URL, "llm.providers.*.base_url", URL, NEVER, "https://api.openai.com/v1", 0, 0, \
+      "Address of the API, up to and with its version.") \
+    X(PROVIDER_KEY, "llm.providers.*.api_key_env", VARIABLE, NEVER, "", 0, 0, \
+      "Name of the environment variable that holds the key. Without it no key is sent, except that a provider without `base_url` uses `OPENAI_API_KEY`.") \
+    X(MODEL, "llm.models.*", OBJECT, NEVER, "", 0, 0, \
+      "A model, under a name of your choice.") \
+    X(MODEL_PROVIDER, "llm.models.*.provider", TEXT, NEVER, "", 0, 0, \
+      "Which of `llm.providers` serves it. Required.") \
+    X(MODEL_ID, "llm.models.*.model", TEXT, NEVER, "", 0, 0, \
+      "What the server calls it. Without it: the model's name here.") \
+    X(MODEL_OUTPUT, "llm.models.*.max_tokens", COUNT, NEVER, "8192", 256, 10000000, \
+      "Most tokens of one answer. The default is never more than half of the window.") \
+    X(MODEL_WINDOW, "llm.models.*.max_context_tokens", COUNT, NEVER, "100000", 1024, 100000000, \
+      "The model's window, in tokens.") \
+    X(MODEL_PRICE_IN, "llm.models.*.price_in", PRICE, NEVER, "", 0, 1000000, \
+      "Dollars for a million input tokens; 0 for a free server. Given together with `price_out`.") \
+    X(MODEL_PRICE_OUT, "llm.models.*.price_out", PRICE, NEVER, "", 0, 1000000, \
+      "Dollars for a million output tokens.") \
+    X(POOL_MODEL, "llm.pools.*[].model", TEXT, NEVER, "", 0, 0, \
+      "A model of the pool. The first one is used.") \
+    X(DEFAULT_POOL, "llm.default_pool", TEXT, NEVER, "default", 0, 0, \
+      "The pool that runs use. Without such a pool: the only model of `llm.models`.") \
+    X(ALLOWED_MODELS, "llm.allowed_models", NAMES, NEVER, "", 0, 0, \
+      "Names of models that runs may use. Without it: all of `llm.models`.") \
+    X(SUB_AGENT_ENABLED, "sub_agent.enabled", SWITCH, NARROWS, "true", 0, 1, \
+      "Whether agents may start children.") \
+    X(MAX_DEPTH, "sub_agent.max_depth", COUNT, NARROWS, "2", 0, 16, \
+      "How deep children may nest.") \
+    X(MAX_CONCURRENT, "sub_agent.max_concurrent", COUNT, NARROWS, "3", 1, 100000, \
+      "How many agents of a run work at once.") \
+    X(DELEGATE_CONCURRENCY, "sub_agent.delegate_concurrency", COUNT, NARROWS, "1", 1, 100000, \
+      "How many subtasks of one `delegate_task` work at once.") \
+    X(CHILD_TOOL_CALLS, "sub_agent.default_budget.max_tool_calls", COUNT, NARROWS, "15", 1, 100000, \
+      "Tool calls of a child that asks for no other number.") \
+    X(CHILD_CONTEXT, "sub_agent.default_budget.max_tokens", LIMIT, NARROWS, "null", 1024, 100000000, \
+      "Tokens of one request of a child. null: a quarter of the model's window.") \
+    X(CHILD_WALL, "sub_agent.default_budget.timeout_ms", MILLISECONDS, NARROWS, "60000", 5000, 2678400000, \
+      "Time of a child, all attempts together.") \
+    X(INHERIT_MODE, "sub_agent.inherit_mode", SWITCH, NARROWS, "true", 0, 1, \
+      "Whether a child works in its parent's mode.") \
+    X(GATE, "sub_agent.gate", GATE, NARROWS, "parent", 0, 0, \
+      "`parent`: the parent is told about a failed child and decides. `run`: a failed child fails the run.") \
+    X(ATTEMPT_TIMEOUT, "sub_agent.attempt_timeout_ms", MILLISECONDS, NARROWS, "90000", 5000, 2678400000, \
+      "Time of one attempt of a child.") \
+    X(MAX_RETRIES, "sub_agent.max_retries", COUNT, NARROWS, "1", 0, 100, \
+      "How often a child that failed is started again.") \
+    X(MODE, "mode", MODE, NARROWS, "safe", 0, 0, \
+      "What tools may do without asking.") \
+    X(PERMISSION, "permissions.*", PERMISSION, NARROWS, "", 0, 0, \
+      "One tool's permission, in place of the mode's. A project may deny a tool, or lower what your own file says of it.") \
+    X(WARN_AT, "safety.circuit_breaker.warn_at", COUNT, NARROWS, "20", 1, 100000, \
+      "Tool calls of a run's root agent after which it is warned.") \
+    X(PAUSE_AT, "safety.circuit_breaker.pause_at", COUNT, NARROWS, "30", 1, 100000, \
+      "Tool calls after which the root asks on a terminal, and stops without one.") \
+    X(HARD_STOP_AT, "safety.circuit_breaker.hard_stop_at", COUNT, NARROWS, "100", 1, 100000, \
+      "Tool calls at which the root stops; also the most that a child may be given.") \
+    X(COST, "budget.cost_usd", MONEY, NARROWS, "1.00", 1, 1000000, \
+      "Dollars that a run may cost, children included. The default holds where the model's prices are known; a limit set here needs prices for every model that may be used.") \
+    X(TOKENS, "budget.tokens", LIMIT, NARROWS, "null", 1024, 1000000000000, \
+      "Tokens that a run may use, children included, each counted once.") \
+    X(WALL, "budget.wall_ms", MILLISECONDS, NARROWS, "900000", 5000, 2678400000, \
+      "Time of a run.") \
+    X(STORE, "store", TEXT, NEVER, "", 0, 0, \
+      "File of the database. A relative path starts at the config file's directory, `~/` at your home. Without it: `$XDG_STATE_HOME/cadre/cadre.db`, else `~/.local/state/cadre/cadre.db`.")
+/* clang-format on */
+
+enum config_key_id {
+#define X(id, path, type, project, fallback, minimum, maximum, meaning) KEY_##id,
+    CONFIG_KEYS(X)
+#undef X
+        KEY_COUNT_OF_KEYS
+};
+
+struct config_key {
+    enum config_key_id id;
+    const char *path;
+    enum config_type type;
+    enum config_project project;
+    const char *fallback;
+    int64_t minimum, maximum; /* of numbers; of dollars for money and prices */
+    const char *meaning;
+};
+
+extern const struct config_key config_keys[KEY_COUNT_OF_KEYS];
+
+enum { CONFIG_PATTERN_MAX = 96 };
+
+/* What a pattern such as "llm.models.*" is: a row, and whether rows lie beneath it. */
+struct config_pattern {
+    const struct config_key *row; /* NULL: only a section */
+    enum { BENEATH_NOTHING, BENEATH_MEMBERS, BENEATH_ITEMS } beneath;
+};
+/* Looks up `member` of the mapping at `parent` ("" at the top) and writes its pattern. False: no such key. */
+bool config_pattern_member(const char *parent, struct str member, char pattern[CONFIG_PATTERN_MAX],
+                           struct config_pattern *out);
+/* Nearest known key for an unknown one, as it would be written; false when nothing is near. */
+bool config_key_suggest(const char *parent, struct str member, struct buf *out);
+/* "llm.models.local.provider", "llm.pools.fast[0].model" */
+void config_key_print(const char *pattern, struct str name, size_t index, struct buf *out);
+/* What a reader should write: "a whole number from 1 to 16". */
+void config_key_expected(const struct config_key *key, struct buf *out);
+/* docs/config.md, all of it. */
+void config_docs(struct buf *out);
+
+/* Finds the candidate that is nearest to a word; for typing errors, other case, and - in place of _. */
+struct config_nearest {
+    struct str word, best;
+    size_t distance;
+};
+void config_nearest_init(struct config_nearest *nearest, struct str word);
+void config_nearest_offer(struct config_nearest *nearest, struct str candidate);
+
+#endif

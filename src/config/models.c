@@ -1,0 +1,393 @@
+/* Which models there are and which one is the default. Follows the references between llm's keys (model to provider,
+ * pool and list to model) and says where one leads nowhere. Does not check single values (entry.c) and opens no
+ * connection. Runs on the main thread before the loop starts. */
+#include "config/models.h"
+
+#include "config/value.h"
+
+static const char only_openai[] =
+    "only OpenAI-compatible servers are spoken so far: name one with --base-url URL --model NAME, "
+    "or with api: openai and its base_url in llm.providers";
+
+/* Models that are known without a config file. */
+static const struct {
+    const char *model;
+    int64_t max_tokens, max_context_tokens, price_in_nano, price_out_nano;
+} known_models[] = {
+    {"gpt-4.1-mini", 8192, 128000, 400, 1600},
+};
+
+#define OPENAI_URL "https://api.openai.com/v1"
+#define OPENAI_KEY "OPENAI_API_KEY"
+
+const char *config_variable(const struct config_environment *environment, const char *name)
+{
+    const char *value = environment->get ? environment->get(environment->user, name) : NULL;
+    return value && value[0] ? value : NULL;
+}
+
+static struct str without_slash(struct str url)
+{
+    while (url.n > 0 && url.p[url.n - 1] == '/')
+        url.n--;
+    return url;
+}
+
+static const struct config_entry *find(const struct config *config, enum config_key_id key,
+                                       struct str name)
+{
+    return config_entries_find(config->entries, key, name, 0);
+}
+
+static int64_t number_of(const struct config *config, enum config_key_id key, struct str name)
+{
+    const struct config_entry *entry = find(config, key, name);
+    return entry ? entry->value.number : config_value_default(&config_keys[key]).number;
+}
+
+/* "X 'name' is not known; did you mean …" for a name that should be one of the rows of `among`. */
+static int dangling(const struct config *config, const struct config_place *place, const char *what,
+                    struct str name, enum config_key_id among, struct err *err)
+{
+    struct config_nearest nearest;
+    config_nearest_init(&nearest, name);
+    for (size_t i = 0; i < config->entries->n; i++)
+        if (config->entries->items[i].key->id == among)
+            config_nearest_offer(&nearest, config->entries->items[i].name);
+    struct str shown = {name.p, name.n < 128 ? name.n : 128};
+    if (nearest.best.p)
+        return config_error(place, EXCERPT_LINE, err, "there is no %s '%.*s'; did you mean '%.*s'?",
+                            what, STR_FMT(shown), STR_FMT(nearest.best));
+    return config_error(place, EXCERPT_LINE, err, "there is no %s '%.*s'", what, STR_FMT(shown));
+}
+
+static int provider_fill(struct config *config, const struct config_entry *reference,
+                         struct model_settings *model, struct err *err)
+{
+    struct str name = reference->value.text;
+    if (!find(config, KEY_PROVIDER, name))
+        return dangling(config, &reference->place, "provider", name, KEY_PROVIDER, err);
+    const struct config_entry *url = find(config, KEY_PROVIDER_URL, name);
+    const struct config_entry *key = find(config, KEY_PROVIDER_KEY, name);
+    model->provider = name;
+    model->api = STR("openai");
+    model->base_url = url ? without_slash(url->value.text) : STR(OPENAI_URL);
+    model->api_key_env = key ? key->value.text : STR_NONE;
+    if (!key && !url)
+        model->api_key_env = STR(OPENAI_KEY);
+    return 0;
+}
+
+static int model_fill(struct config *config, const struct config_entry *object,
+                      struct model_settings *model, struct err *err)
+{
+    struct str name = object->name;
+    const struct config_entry *provider = find(config, KEY_MODEL_PROVIDER, name);
+    const struct config_entry *id = find(config, KEY_MODEL_ID, name);
+    const struct config_entry *output = find(config, KEY_MODEL_OUTPUT, name);
+    const struct config_entry *price_in = find(config, KEY_MODEL_PRICE_IN, name);
+    const struct config_entry *price_out = find(config, KEY_MODEL_PRICE_OUT, name);
+    if (!provider)
+        return config_error(&object->place, EXCERPT_LINE, err,
+                            "model '%.*s' needs a provider: one of llm.providers", STR_FMT(name));
+    if (!price_in != !price_out)
+        return config_error(price_in ? &price_in->place : &price_out->place, EXCERPT_LINE, err,
+                            "price_in and price_out are given together or not at all");
+    *model = (struct model_settings){
+        .name = name,
+        .model = id ? id->value.text : name,
+        .max_tokens = number_of(config, KEY_MODEL_OUTPUT, name),
+        .max_context_tokens = number_of(config, KEY_MODEL_WINDOW, name),
+        .price_in_nano = price_in ? price_in->value.number : UNLIMITED,
+        .price_out_nano = price_out ? price_out->value.number : UNLIMITED,
+    };
+    if (!output && model->max_tokens > model->max_context_tokens / 2)
+        model->max_tokens = model->max_context_tokens / 2;
+    if (model->max_tokens >= model->max_context_tokens)
+        return config_error(&output->place, EXCERPT_LINE, err,
+                            "expected fewer tokens than the window, max_context_tokens: %lld",
+                            (long long)model->max_context_tokens);
+    return provider_fill(config, provider, model, err);
+}
+
+static int check_apis(const struct config *config, struct err *err)
+{
+    for (size_t i = 0; i < config->entries->n; i++) {
+        const struct config_entry *entry = &config->entries->items[i];
+        if (entry->key->id == KEY_PROVIDER_API && !str_is(entry->value.text, "openai"))
+            return config_error(&entry->place, EXCERPT_LINE, err, "%s", only_openai);
+    }
+    return 0;
+}
+
+static int models_fill(struct config *config, struct err *err)
+{
+    struct settings *settings = &config->settings;
+    const struct config_entries *entries = config->entries;
+    size_t count = 0;
+    for (size_t i = 0; i < entries->n; i++)
+        count += entries->items[i].key->id == KEY_MODEL;
+    /* One more: flags or the environment may add a model. */
+    settings->models = arena_alloc(&config->arena, (count + 1) * sizeof *settings->models);
+    for (size_t i = 0; i < entries->n; i++) {
+        if (entries->items[i].key->id != KEY_MODEL)
+            continue;
+        struct model_settings *model = &settings->models[settings->model_count];
+        if (model_fill(config, &entries->items[i], model, err) != 0)
+            return -1;
+        settings->model_count++;
+    }
+    return 0;
+}
+
+static int check_references(struct config *config, struct err *err)
+{
+    struct settings *settings = &config->settings;
+    for (size_t i = 0; i < config->entries->n; i++) {
+        const struct config_entry *entry = &config->entries->items[i];
+        if (entry->key->id == KEY_POOL_MODEL && !settings_model(settings, entry->value.text))
+            return dangling(config, &entry->place, "model", entry->value.text, KEY_MODEL, err);
+    }
+    const struct config_entry *allowed = find(config, KEY_ALLOWED_MODELS, STR(""));
+    if (!allowed)
+        return 0;
+    settings->allowed_models.state = LIST_SET;
+    for (size_t i = 0; i < allowed->value.name_count; i++) {
+        const struct config_name *name = &allowed->value.names[i];
+        if (!settings_model(settings, name->text))
+            return dangling(config, &name->place, "model", name->text, KEY_MODEL, err);
+        list_add(&config->arena, &settings->allowed_models, name->text);
+    }
+    return 0;
+}
+
+enum default_need { DEFAULT_WANTED, DEFAULT_OPTIONAL };
+
+/* The default that files name. None is an error only when nothing else chooses. */
+static int default_from_files(struct config *config, enum default_need need, struct err *err)
+{
+    struct settings *settings = &config->settings;
+    const struct config_entry *chosen = find(config, KEY_DEFAULT_POOL, STR(""));
+    struct str pool = config_entries_value(config->entries, KEY_DEFAULT_POOL).text;
+    const struct config_entry *first = find(config, KEY_POOL_MODEL, pool);
+    if (chosen && !first)
+        return dangling(config, &chosen->place, "pool", pool, KEY_POOL_MODEL, err);
+    if (settings->model_count == 0)
+        return 0;
+    struct config_place place = {0};
+    if (first) {
+        settings->default_model = first->value.text;
+        place = first->place;
+    } else if (settings->model_count == 1) {
+        settings->default_model = settings->models[0].name;
+        place = find(config, KEY_MODEL, settings->default_model)->place;
+    } else if (need == DEFAULT_WANTED) {
+        place = find(config, KEY_MODEL, settings->models[1].name)->place;
+        return config_error(&place, EXCERPT_LINE, err,
+                            "several models and no default: add llm.pools.default: [{model: %.*s}]",
+                            STR_FMT(settings->models[0].name));
+    } else {
+        return 0;
+    }
+    config->model_source = arena_printf(&config->arena, "config %.*s", STR_FMT(place.source->name));
+    return 0;
+}
+
+static struct model_settings openai_model(struct str name)
+{
+    struct model_settings model = {
+        .name = name,
+        .provider = STR("openai"),
+        .model = name,
+        .api = STR("openai"),
+        .base_url = STR(OPENAI_URL),
+        .api_key_env = STR(OPENAI_KEY),
+        .max_tokens = config_value_default(&config_keys[KEY_MODEL_OUTPUT]).number,
+        .max_context_tokens = config_value_default(&config_keys[KEY_MODEL_WINDOW]).number,
+        .price_in_nano = UNLIMITED,
+        .price_out_nano = UNLIMITED,
+    };
+    for (size_t i = 0; i < sizeof known_models / sizeof known_models[0]; i++) {
+        if (!str_is(name, known_models[i].model))
+            continue;
+        model.max_tokens = known_models[i].max_tokens;
+        model.max_context_tokens = known_models[i].max_context_tokens;
+        model.price_in_nano = known_models[i].price_in_nano;
+        model.price_out_nano = known_models[i].price_out_nano;
+    }
+    return model;
+}
+
+/* Adds the model (there is room for one), or puts it in place of one of that name, as the default. */
+static void model_add(struct config *config, const struct model_settings *model, struct str source)
+{
+    struct settings *settings = &config->settings;
+    size_t i = 0;
+    while (i < settings->model_count && !str_eq(settings->models[i].name, model->name))
+        i++;
+    settings->models[i] = *model;
+    if (i == settings->model_count)
+        settings->model_count++;
+    settings->default_model = model->name;
+    config->model_source = source;
+}
+
+static int flag_texts_ok(const struct config_flags *flags, struct err *err)
+{
+    struct config_value unused;
+    struct err problem = ERR_INIT;
+    if (flags->base_url.p && config_value_parse(&config_keys[KEY_PROVIDER_URL], flags->base_url,
+                                                YAML_QUOTED, &unused, &problem) != 0)
+        return err_set(err, ERR_USAGE, "--base-url: %s", problem.message);
+    if (flags->model.p && config_value_parse(&config_keys[KEY_MODEL_ID], flags->model, YAML_QUOTED,
+                                             &unused, &problem) != 0)
+        return err_set(err, ERR_USAGE, "--model: %s", problem.message);
+    if (flags->api.p && !str_is(flags->api, "openai"))
+        return err_set(err, ERR_CONFIG, "--api %.*s: %s",
+                       (int)(flags->api.n < 64 ? flags->api.n : 64), flags->api.p, only_openai);
+    if (flags->base_url.p && !flags->model.p)
+        return err_set(err, ERR_USAGE,
+                       "--base-url needs --model NAME: what the server calls its model");
+    return 0;
+}
+
+static int model_from_flags(struct config *config, const struct config_flags *flags,
+                            const struct config_environment *environment, struct err *err)
+{
+    struct settings *settings = &config->settings;
+    const char *openai_key = config_variable(environment, OPENAI_KEY);
+    bool server_named = flags->base_url.p || flags->api.p;
+    if (!server_named && settings_model(settings, flags->model)) {
+        settings->default_model = settings_model(settings, flags->model)->name;
+        config->model_source = STR("flags");
+        return 0;
+    }
+    if (!server_named && (settings->model_count > 0 || !openai_key)) {
+        struct config_source flag = {.name = STR("--model"), .class = ERR_USAGE};
+        struct config_place place = {.source = &flag};
+        if (settings->model_count > 0)
+            return dangling(config, &place, "model", flags->model, KEY_MODEL, err);
+        return config_error(&place, EXCERPT_LINE, err,
+                            "which server has it? Give --base-url URL too, or set OPENAI_API_KEY");
+    }
+    struct model_settings model = openai_model(arena_copy(&config->arena, flags->model));
+    if (flags->base_url.p) {
+        model.provider = STR("flags");
+        model.base_url = without_slash(arena_copy(&config->arena, flags->base_url));
+        model.api_key_env = openai_key ? STR(OPENAI_KEY) : STR_NONE;
+        if (!str_eq(model.base_url, STR(OPENAI_URL))) /* another server's prices are not OpenAI's */
+            model.price_in_nano = model.price_out_nano = UNLIMITED;
+    }
+    model_add(config, &model, STR("flags"));
+    return 0;
+}
+
+static int model_from_environment(struct config *config,
+                                  const struct config_environment *environment, struct err *err)
+{
+    if (config_variable(environment, OPENAI_KEY)) {
+        struct model_settings model = openai_model(str_from(known_models[0].model));
+        model_add(config, &model, STR(OPENAI_KEY));
+        return 0;
+    }
+    if (config_variable(environment, "ANTHROPIC_API_KEY"))
+        return err_set(err, ERR_CONFIG, "ANTHROPIC_API_KEY is set, but %s", only_openai);
+    return 0;
+}
+
+static int check_default_allowed(const struct config *config, struct err *err)
+{
+    const struct settings *settings = &config->settings;
+    if (!settings->default_model.p || list_has(&settings->allowed_models, settings->default_model))
+        return 0;
+    const struct config_entry *allowed = find(config, KEY_ALLOWED_MODELS, STR(""));
+    return config_error(&allowed->key_place, EXCERPT_LINE, err,
+                        "model '%.*s' (from %.*s) is to be used, but it is not in this list",
+                        STR_FMT(settings->default_model), STR_FMT(config->model_source));
+}
+
+int config_models(struct config *config, const struct config_flags *flags,
+                  const struct config_environment *environment, struct err *err)
+{
+    if (flag_texts_ok(flags, err) != 0 || check_apis(config, err) != 0 ||
+        models_fill(config, err) != 0 || check_references(config, err) != 0)
+        return -1;
+    if (default_from_files(config, flags->model.p ? DEFAULT_OPTIONAL : DEFAULT_WANTED, err) != 0)
+        return -1;
+    if (flags->model.p) {
+        if (model_from_flags(config, flags, environment, err) != 0)
+            return -1;
+    } else if (config->settings.model_count == 0) {
+        if (model_from_environment(config, environment, err) != 0)
+            return -1;
+    }
+    return check_default_allowed(config, err);
+}
+
+static bool priced(const struct model_settings *model)
+{
+    return model->price_in_nano != UNLIMITED && model->price_out_nano != UNLIMITED;
+}
+
+int config_cost(struct config *config, struct err *err)
+{
+    struct settings *settings = &config->settings;
+    const struct config_entry *limit = find(config, KEY_COST, STR(""));
+    const struct model_settings *chosen = settings_model(settings, settings->default_model);
+    settings->root.cost_nano = config_entries_value(config->entries, KEY_COST).number;
+    if (!chosen)
+        return 0;
+    if (!limit) {
+        if (!priced(chosen))
+            settings->root.cost_nano = UNLIMITED;
+        return 0;
+    }
+    for (size_t i = 0; i < settings->model_count && limit->value.number != UNLIMITED; i++) {
+        const struct model_settings *model = &settings->models[i];
+        if (priced(model) || !list_has(&settings->allowed_models, model->name))
+            continue;
+        return config_error(
+            &limit->place, EXCERPT_LINE, err,
+            "a cost limit needs prices, and model '%.*s' has none: add price_in and "
+            "price_out to llm.models (0 for a free server), or take the limit away",
+            STR_FMT(model->name));
+    }
+    return 0;
+}
+
+/* The port of a URL that url_ok accepted, as text. */
+static struct str port_of(struct str url)
+{
+    size_t host = str_starts(url, STR("https://")) ? 8 : 7;
+    struct str port = host == 8 ? STR("443") : STR("80");
+    size_t end = host;
+    while (end < url.n && url.p[end] != '/')
+        end++;
+    for (size_t i = end; i > host && url.p[i - 1] != ']'; i--)
+        if (url.p[i - 1] == ':')
+            return (struct str){url.p + i, end - i};
+    return port;
+}
+
+int config_local_model(struct config *config, struct str base_url, struct str model,
+                       struct err *err)
+{
+    struct settings *settings = &config->settings;
+    const struct config_flags found = {.base_url = base_url, .model = model};
+    if (!base_url.p || !model.p || flag_texts_ok(&found, err) != 0)
+        return err_set(err, ERR_CONFIG, "the local server gave no usable address or model name");
+    struct model_settings *models =
+        arena_alloc(&config->arena, (settings->model_count + 1) * sizeof *models);
+    if (settings->model_count > 0)
+        memcpy(models, settings->models, settings->model_count * sizeof *models);
+    settings->models = models;
+
+    struct model_settings local = openai_model(arena_copy(&config->arena, model));
+    local.provider = STR("local");
+    local.base_url = without_slash(arena_copy(&config->arena, base_url));
+    local.api_key_env = STR_NONE;
+    local.price_in_nano = local.price_out_nano = UNLIMITED;
+    struct str port = port_of(local.base_url);
+    model_add(config, &local, arena_printf(&config->arena, "a server on port %.*s", STR_FMT(port)));
+    return config_cost(config, err);
+}

@@ -1,0 +1,16 @@
+/* Providers, models, pools and prices: from entries, flags and the environment to settings.models. */
+#ifndef CADRE_CONFIG_MODELS_H
+#define CADRE_CONFIG_MODELS_H
+
+#include "config/config.h"
+#include "config/entry.h"
+
+/* Fills settings.models, allowed_models, default_model and model_source. Needs config->entries. */
+int config_models(struct config *config, const struct config_flags *flags,
+                  const struct config_environment *environment, struct err *err) NODISCARD;
+/* The root's cost limit: one that was set needs prices; the default holds where they are known. */
+int config_cost(struct config *config, struct err *err) NODISCARD;
+/* A variable's value; NULL when it is not set or empty. */
+const char *config_variable(const struct config_environment *environment, const char *name);
+
+#endif
