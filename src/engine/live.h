@@ -47,9 +47,9 @@ struct engine {
 struct live *engine_live(struct engine *engine, struct str run_id);
 struct live *live_new(struct engine *engine, struct str run_id);
 void live_open(struct live *live, struct run *run,
-               uint64_t durable); /* its log is folded: it has a pump now */
-void live_arm(struct live *live); /* sets the timer to its earliest deadline */
-void live_end(struct live *live); /* releases the lease, then watch.end, then frees */
+               uint64_t durable);      /* its log is folded: it has a pump now */
+void live_arm(struct live *live);      /* sets the timer to its earliest deadline */
+void live_end(struct live *live);      /* releases the lease, then watch.end, then frees */
 void handle_free(uv_handle_t *handle); /* close callback: frees the handle itself */
 /* Feeds an input; lets go of the run when its own rule broke. */
 void live_input(struct live *live, const struct input *input);

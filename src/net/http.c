@@ -8,7 +8,6 @@
 #include "net/http.h"
 
 #include <curl/curl.h>
-#include <limits.h>
 #include <stdlib.h>
 
 #include "net/http_explain.h"

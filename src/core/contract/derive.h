@@ -33,8 +33,8 @@ void clamp_record(struct derivation *d, const char *field, struct str asked, str
 struct str json_of_text(struct arena *arena, struct str text);
 struct str json_of_list(struct arena *arena, const struct list *list);
 struct list list_split(struct arena *arena, const char *words); /* "a,b" */
-int64_t
-model_window(const struct model_settings *model); /* UNLIMITED where config does not know it */
+/* UNLIMITED where config does not know it. */
+int64_t model_window(const struct model_settings *model);
 /* "a, b, c" for messages; "none" when empty; the caller's buffer is cut, never overrun. */
 const char *list_words(const struct list *list, char *out, size_t size);
 

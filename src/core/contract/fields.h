@@ -23,16 +23,14 @@ struct field {
     const struct field *fields;
 };
 
-extern const struct field_kind field_text;         /* struct str; must be a string */
-extern const struct field_kind field_text_or_null; /* struct str; null is STR_NONE */
-extern const struct field_kind field_count;        /* int64_t; 0 or more */
-extern const struct field_kind field_limit;        /* int64_t; 0 or more, null is UNLIMITED */
-extern const struct field_kind
-    field_money; /* int64_t nano-dollars; dollars in JSON, null is UNLIMITED */
-extern const struct field_kind
-    field_price; /* int64_t nano-dollars a token; dollars a million tokens in JSON */
-extern const struct field_kind field_list;         /* struct list; must be a list */
-extern const struct field_kind field_list_or_null; /* struct list */
+/* struct str: a string; a string, or null for STR_NONE */
+extern const struct field_kind field_text, field_text_or_null;
+/* int64_t: 0 or more; 0 or more, or null for UNLIMITED */
+extern const struct field_kind field_count, field_limit;
+/* int64_t in nano-dollars, null for UNLIMITED: dollars; dollars for a million tokens */
+extern const struct field_kind field_money, field_price;
+/* struct list: a list; a list, or null for an absent one */
+extern const struct field_kind field_list, field_list_or_null;
 
 extern const struct field limits_fields[]; /* of struct limits; in settings.c */
 

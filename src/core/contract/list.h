@@ -20,10 +20,10 @@ bool list_has(const struct list *list, struct str item); /* an absent list has e
 struct list list_intersect(struct arena *arena, const struct list *a, const struct list *b);
 bool list_subset(const struct list *a, const struct list *b); /* a ⊆ b */
 struct list list_copy(struct arena *arena, const struct list *list);
-void list_add(struct arena *arena, struct list *list,
-              struct str item); /* sets it; copies item; keeps one of each */
-void list_print(struct jw *w, const char *key,
-                const struct list *list); /* null when absent; key may be NULL */
+/* Sets the list; copies item; keeps one of each. */
+void list_add(struct arena *arena, struct list *list, struct str item);
+/* null when absent; key may be NULL. */
+void list_print(struct jw *w, const char *key, const struct list *list);
 /* JSON null or absent: LIST_ABSENT; an array of strings; anything else -1. */
 int list_parse(struct arena *arena, const struct js *value, const char *where, struct list *out,
                struct err *err);

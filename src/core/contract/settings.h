@@ -37,8 +37,8 @@ struct settings {
     int64_t max_depth;            /* 2 */
     int64_t max_concurrent;       /* 3 */
     int64_t delegate_concurrency; /* 1 */
-    struct limits
-        child; /* default_budget: tool_calls 15, context_tokens -1 = a quarter of the window, wall 60000 */
+    /* default_budget: tool_calls 15, wall 60000; context_tokens UNLIMITED: a quarter of the window */
+    struct limits child;
     int64_t attempt_timeout_ms; /* 90000 */
     int64_t max_retries;        /* 1 */
     enum gate { GATE_PARENT, GATE_RUN } gate;

@@ -112,10 +112,10 @@ static void inbox_start(struct deciding *d, const struct js *body)
                           .remaining_cost_nano = UNLIMITED,
                           .remaining_wall_ms = UNLIMITED,
                           .asker = str_is(e->asker, "terminal") ? ASKER_ROOT_TERMINAL : ASKER_ROOT};
-    struct delegation request = {.door = DOOR_ROOT, .task = e->task, .name = STR("root")};
-    request.asked = (struct limits){ASK_NOTHING, ASK_NOTHING, ASK_NOTHING,
-                                    ASK_NOTHING, ASK_NOTHING, ASK_NOTHING};
-    request.max_retries = request.attempt_timeout_ms = ASK_NOTHING;
+    struct delegation request;
+    delegation_init(&request, DOOR_ROOT);
+    request.task = e->task;
+    request.name = STR("root");
     if (settings_parse(&d->out->arena, js_get(body, "settings"), &settings, &why) != 0) {
         settings_init(&settings);
         struct jw w;

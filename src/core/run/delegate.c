@@ -91,10 +91,7 @@ static int budget_argument(const struct js *arguments, struct limits *asked, str
 static int read_request(struct deciding *d, const struct js *arguments, struct delegation *request,
                         struct err *err)
 {
-    *request = (struct delegation){.door = DOOR_SPAWN_AGENT};
-    request->asked = (struct limits){ASK_NOTHING, ASK_NOTHING, ASK_NOTHING,
-                                     ASK_NOTHING, ASK_NOTHING, ASK_NOTHING};
-    request->max_retries = request->attempt_timeout_ms = ASK_NOTHING;
+    delegation_init(request, DOOR_SPAWN_AGENT);
     if (text_argument(arguments, "task", &request->task, err) != 0 ||
         text_argument(arguments, "scope", &request->scope, err) != 0 ||
         text_argument(arguments, "mode", &request->mode, err) != 0 ||
@@ -164,6 +161,13 @@ static struct str task_id_of(struct deciding *d, struct str agent_id)
     return keep(d, (struct str){hex, 12});
 }
 
+/* A deadline that has passed and not fired yet leaves nothing; it must not read as "unlimited". */
+static int64_t wall_left(const struct deciding *d, const struct agent *parent)
+{
+    int64_t at = parent->timers[TIMER_WALL];
+    return at == 0 ? UNLIMITED : at > d->now ? at - d->now : 0;
+}
+
 static void create(struct deciding *d, struct agent *parent, struct call *call,
                    const struct delegation *request)
 {
@@ -178,9 +182,7 @@ static void create(struct deciding *d, struct agent *parent, struct call *call,
                           .workspace_path = run->workspace_path,
                           .remaining_tokens = left.tokens,
                           .remaining_cost_nano = left.cost_nano,
-                          .remaining_wall_ms = parent->timers[TIMER_WALL] != 0
-                                                   ? parent->timers[TIMER_WALL] - d->now
-                                                   : UNLIMITED,
+                          .remaining_wall_ms = wall_left(d, parent),
                           .ordinal = run->agent_count,
                           .asker = ASKER_CHILD};
     struct contract contract;

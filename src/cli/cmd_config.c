@@ -1,0 +1,77 @@
+/* `cadre config check`: what the config says in the end, or what is wrong with it. */
+#include "cli/command.h"
+#include "cli/wire.h"
+
+static enum exit_code run(struct invocation *invocation);
+
+static const struct option options[] = {
+    {"workspace", "DIR", "the directory whose cadre.yaml counts (default: the current one)"},
+    OPTIONS_COMMON,
+    OPTION_END,
+};
+
+const struct command cmd_config = {
+    .name = "config",
+    .summary = "check the config and print what it comes to",
+    .usage = "check [FILE]",
+    .details = "With FILE, that file is used in place of the user's own. Keys are never printed, "
+               "only the names of\n"
+               "their variables.",
+    .example = "cadre config check",
+    .options = options,
+    .operand_min = 1,
+    .operand_max = 2,
+    .run = run,
+};
+
+static void print_json(struct output *output, const struct config *config)
+{
+    struct buf line;
+    struct jw w;
+    buf_init(&line, SIZE_MAX / 4);
+    jw_init(&w, &line);
+    jw_object(&w);
+    jw_ktext(&w, "type", "config");
+    jw_kstr(&w, "store", config->store_path);
+    jw_kstr(&w, "model_source", config->model_source);
+    jw_key(&w, "files");
+    jw_array(&w);
+    for (size_t i = 0; i < config->file_count; i++)
+        jw_str(&w, config->files[i]);
+    jw_end_array(&w);
+    jw_key(&w, "settings");
+    settings_print(&config->settings, &w);
+    jw_end_object(&w);
+    output_json(output, &line);
+    buf_release(&line);
+}
+
+static enum exit_code run(struct invocation *invocation)
+{
+    const struct arguments *arguments = &invocation->arguments;
+    struct wire_request request = {.need = WIRE_MODEL,
+                                   .workspace = arguments_value(arguments, "workspace")};
+    struct wire *wire = NULL;
+    struct err err = ERR_INIT;
+    wire_flags(arguments, &request.flags);
+    if (!str_is(arguments->operands[0], "check")) {
+        err_set(&err, ERR_USAGE, "unknown word \"%.*s\"; did you mean: cadre config check",
+                STR_FMT(arguments->operands[0]));
+        return command_fail(invocation, &err);
+    }
+    if (arguments->operand_count > 1)
+        request.flags.config_file = arguments->operands[1];
+    if (wire_open(&request, &wire, &err) != 0)
+        return command_fail(invocation, &err);
+    if (invocation->output.format == OUTPUT_JSON) {
+        print_json(&invocation->output, wire_config(wire));
+    } else {
+        struct buf text;
+        buf_init(&text, (size_t)16 << 20);
+        config_describe(wire_config(wire), &text);
+        output_clean(&invocation->output, buf_view(&text), UTF8_LINES);
+        buf_release(&text);
+    }
+    wire_close(wire);
+    return EXIT_CODE_DONE;
+}

@@ -1,0 +1,261 @@
+/* `cadre doctor`: looks at everything that a run needs, one line each, and says what to do about what is wrong. */
+#include <errno.h>
+#include <fcntl.h>
+#include <langinfo.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/localserver.h"
+#include "cli/process.h"
+#include "cli/wire.h"
+#include "os/clock.h"
+
+#define DISK_FAIL ((uint64_t)64 << 20)
+#define DISK_WARN ((uint64_t)1 << 30)
+#define ANSWER_MS 3000
+
+static enum exit_code run(struct invocation *invocation);
+
+static const struct option options[] = {
+    {"workspace", "DIR", "the directory that a run would work in (default: the current one)"},
+    OPTIONS_COMMON,
+    OPTION_END,
+};
+
+const struct command cmd_doctor = {
+    .name = "doctor",
+    .summary = "check the machine, the store and the model",
+    .usage = "",
+    .example = "cadre doctor",
+    .options = options,
+    .run = run,
+};
+
+enum verdict { VERDICT_OK, VERDICT_WARN, VERDICT_FAIL };
+
+struct finding {
+    enum verdict verdict;
+    char text[1400];
+};
+
+struct patient {
+    struct wire *wire; /* NULL where config is wrong */
+    struct err config_error;
+};
+
+__attribute__((format(printf, 3, 4))) static void
+find(struct finding *finding, enum verdict verdict, const char *format, ...)
+{
+    va_list args;
+    finding->verdict = verdict;
+    va_start(args, format);
+    vsnprintf(finding->text, sizeof finding->text, format, args);
+    va_end(args);
+}
+
+static void check_config(const struct patient *patient, struct finding *finding)
+{
+    if (patient->wire == NULL)
+        find(finding, VERDICT_FAIL, "%s", patient->config_error.message);
+    else
+        find(finding, VERDICT_OK, "%zu files read", wire_config(patient->wire)->file_count);
+}
+
+/* The file's header says whether it is in WAL mode; FULL is asserted each time the store is opened. */
+static void check_store(const struct patient *patient, struct finding *finding)
+{
+    const char *path = wire_config(patient->wire)->store_path.p;
+    struct store *store = NULL;
+    struct err err = ERR_INIT;
+    unsigned char header[20] = {0};
+    if (wire_store(patient->wire, &store, &err) != 0) {
+        find(finding, VERDICT_FAIL, "%s", err.message);
+        return;
+    }
+    int checked = store->ops->check(store, &err);
+    store->ops->close(store);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, header, sizeof header) : -1;
+    if (fd >= 0)
+        close(fd);
+    if (checked != 0)
+        find(finding, VERDICT_FAIL, "%s", err.message);
+    else if (n == sizeof header && header[18] == 2 && header[19] == 2)
+        find(finding, VERDICT_OK, "%s opens, is whole, WAL with FULL sync", path);
+    else
+        find(finding, VERDICT_FAIL,
+             "%s is not in WAL mode: put it on a local file system that supports it", path);
+}
+
+static void check_disk(const struct patient *patient, struct finding *finding)
+{
+    struct str path = wire_config(patient->wire)->store_path;
+    char directory[4096];
+    struct statvfs status;
+    size_t n = path.n;
+    while (n > 1 && path.p[n - 1] != '/')
+        n--;
+    snprintf(directory, sizeof directory, "%.*s", (int)n, path.p);
+    if (statvfs(directory, &status) != 0) {
+        find(finding, VERDICT_WARN, "%s: %s", directory, strerror(errno));
+        return;
+    }
+    uint64_t left = (uint64_t)status.f_bavail * status.f_frsize;
+    find(finding,
+         left < DISK_FAIL   ? VERDICT_FAIL
+         : left < DISK_WARN ? VERDICT_WARN
+                            : VERDICT_OK,
+         "%llu MB free for the store%s", (unsigned long long)(left >> 20),
+         left < DISK_WARN ? ": make room in its file system" : "");
+}
+
+static void check_openat2(const struct patient *patient, struct finding *finding)
+{
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_BENEATH};
+    long fd = syscall(SYS_openat2, AT_FDCWD, ".", &how, sizeof how);
+    if (fd >= 0) {
+        close((int)fd);
+        find(finding, VERDICT_OK, "file tools can be kept inside the workspace");
+    } else {
+        find(finding, VERDICT_FAIL, "openat2: %s; file tools need Linux 5.6 or later",
+             strerror(errno));
+    }
+}
+
+/* The first line of PROGRAM --version. */
+static void check_program(const char *program, const char *without, struct finding *finding)
+{
+    const char *const argv[] = {program, "--version", NULL};
+    struct process process;
+    struct str line = STR_NONE;
+    struct err err = ERR_INIT;
+    char text[128] = "";
+    int code = -1;
+    int64_t deadline = clock_monotonic_ms() + ANSWER_MS;
+    if (process_start(&process, argv, NULL, PROCESS_READ, &err) == 0) {
+        if (process_line(&process, deadline, &line, &err) == 0)
+            snprintf(text, sizeof text, "%.*s", STR_FMT(line));
+        if (process_end(&process, deadline, &code, &err) != 0)
+            text[0] = '\0';
+    }
+    if (text[0] != '\0')
+        find(finding, VERDICT_OK, "%s", text);
+    else
+        find(finding, VERDICT_WARN, "%s does not answer: %s", program, without);
+}
+
+static void check_git(const struct patient *patient, struct finding *finding)
+{
+    check_program("git", "work in git worktrees is not possible; install git", finding);
+}
+
+static void check_ripgrep(const struct patient *patient, struct finding *finding)
+{
+    check_program("rg", "searches use the built-in matcher; install ripgrep for ignore rules",
+                  finding);
+}
+
+static void check_model(const struct patient *patient, struct finding *finding)
+{
+    const struct config *config = wire_config(patient->wire);
+    const struct model_settings *model =
+        settings_model(&config->settings, config->settings.default_model);
+    struct localserver server;
+    struct err err = ERR_INIT;
+    if (model == NULL) {
+        if (localserver_find(&server, &err) == 0)
+            find(finding, VERDICT_OK, "%s from the server at %s", server.model, server.base_url);
+        else
+            find(
+                finding, VERDICT_WARN,
+                "none: set OPENAI_API_KEY, name one in the config, or start a server on port 11434 "
+                "or 8080");
+        return;
+    }
+    if (!str_starts(model->base_url, STR("http://"))) {
+        find(finding, VERDICT_OK, "%.*s at %.*s, from %.*s (not asked: it would cost a request)",
+             STR_FMT(model->model), STR_FMT(model->base_url), STR_FMT(config->model_source));
+        return;
+    }
+    if (localserver_ask(model->base_url, ANSWER_MS, &server, &err) == 0)
+        find(finding, VERDICT_OK, "%.*s at %.*s, from %.*s; the server answers with %zu models",
+             STR_FMT(model->model), STR_FMT(model->base_url), STR_FMT(config->model_source),
+             server.model_count);
+    else
+        find(finding, VERDICT_FAIL,
+             "%.*s at %.*s, from %.*s: %s; start the server or change base_url",
+             STR_FMT(model->model), STR_FMT(model->base_url), STR_FMT(config->model_source),
+             err.message);
+}
+
+static void check_locale(const struct patient *patient, struct finding *finding)
+{
+    const char *codeset = nl_langinfo(CODESET);
+    if (strcmp(codeset, "UTF-8") == 0)
+        find(finding, VERDICT_OK, "UTF-8");
+    else
+        find(finding, VERDICT_WARN, "%s: trees are drawn in ASCII; set LANG=C.UTF-8", codeset);
+}
+
+static const struct {
+    const char *name;
+    enum { NEEDS_NOTHING, NEEDS_CONFIG } needs;
+    void (*check)(const struct patient *patient, struct finding *finding);
+} checks[] = {
+    {"config", NEEDS_NOTHING, check_config}, {"store", NEEDS_CONFIG, check_store},
+    {"disk", NEEDS_CONFIG, check_disk},      {"openat2", NEEDS_NOTHING, check_openat2},
+    {"git", NEEDS_NOTHING, check_git},       {"ripgrep", NEEDS_NOTHING, check_ripgrep},
+    {"model", NEEDS_CONFIG, check_model},    {"locale", NEEDS_NOTHING, check_locale},
+};
+
+static void report(struct output *output, const char *name, const struct finding *finding)
+{
+    static const struct {
+        const char *word;
+        enum output_style style;
+    } verdicts[] = {{"ok", STYLE_GREEN}, {"warn", STYLE_YELLOW}, {"fail", STYLE_RED}};
+    if (output->format == OUTPUT_JSON) {
+        struct buf line;
+        struct jw w;
+        buf_init(&line, 16384);
+        jw_init(&w, &line);
+        jw_object(&w);
+        jw_ktext(&w, "type", "check");
+        jw_ktext(&w, "name", name);
+        jw_ktext(&w, "verdict", verdicts[finding->verdict].word);
+        jw_ktext(&w, "text", finding->text);
+        jw_end_object(&w);
+        output_json(output, &line);
+        buf_release(&line);
+        return;
+    }
+    output_styled(output, verdicts[finding->verdict].style,
+                  str_from(verdicts[finding->verdict].word));
+    output_print(output, "%*s%-8s  ", (int)(6 - strlen(verdicts[finding->verdict].word)), "", name);
+    output_clean(output, str_from(finding->text), UTF8_LINES);
+}
+
+static enum exit_code run(struct invocation *invocation)
+{
+    struct wire_request request = {
+        .need = WIRE_MODEL, .workspace = arguments_value(&invocation->arguments, "workspace")};
+    struct patient patient = {0};
+    enum exit_code code = EXIT_CODE_DONE;
+    wire_flags(&invocation->arguments, &request.flags);
+    if (wire_open(&request, &patient.wire, &patient.config_error) != 0)
+        patient.wire = NULL;
+    for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
+        struct finding finding = {VERDICT_WARN, "not checked: the config is wrong"};
+        if (checks[i].needs == NEEDS_NOTHING || patient.wire != NULL)
+            checks[i].check(&patient, &finding);
+        report(&invocation->output, checks[i].name, &finding);
+        if (finding.verdict == VERDICT_FAIL)
+            code = EXIT_CODE_FAILED;
+    }
+    wire_close(patient.wire);
+    return code;
+}

@@ -1,0 +1,67 @@
+/* `cadre replay`: feeds every logged input to the core again and compares what it decides; nothing runs. */
+#include "cli/command.h"
+#include "cli/history.h"
+#include "engine/verify.h"
+
+static enum exit_code run(struct invocation *invocation);
+
+static const struct option options[] = {
+    OPTIONS_COMMON,
+    OPTION_END,
+};
+
+const struct command cmd_replay = {
+    .name = "replay",
+    .summary = "decide a run again from its log and compare byte for byte; nothing is executed",
+    .usage = "RUN",
+    .example = "cadre replay last",
+    .options = options,
+    .operand_min = 1,
+    .operand_max = 1,
+    .run = run,
+};
+
+static void print_json(struct output *output, const struct history *history,
+                       const struct verify_report *report)
+{
+    struct buf line;
+    struct jw w;
+    buf_init(&line, 16384);
+    jw_init(&w, &line);
+    jw_object(&w);
+    jw_ktext(&w, "type", "replay");
+    jw_ktext(&w, "run_id", history->run_id.text);
+    jw_kbool(&w, "ok", report->problem[0] == '\0');
+    jw_kint(&w, "events", (int64_t)report->events);
+    jw_kint(&w, "inputs", (int64_t)report->inputs);
+    jw_kint(&w, "bad_seq", (int64_t)report->bad_seq);
+    jw_ktext(&w, "problem", report->problem);
+    jw_end_object(&w);
+    output_json(output, &line);
+    buf_release(&line);
+}
+
+static enum exit_code run(struct invocation *invocation)
+{
+    struct history history;
+    struct verify_report report = {0};
+    struct output *output = &invocation->output;
+    struct err err = ERR_INIT;
+    if (history_open(&history, &invocation->arguments, &err) != 0)
+        return command_fail(invocation, &err);
+    int result = replay_run(history.store, id_str(&history.run_id), &report, &err);
+    bool good = report.problem[0] == '\0';
+    if (result == 0 && output->format == OUTPUT_JSON)
+        print_json(output, &history, &report);
+    else if (result == 0 && good)
+        output_print(output, "run %s replays: %llu inputs decided again, %llu events alike\n",
+                     history.run_id.text, (unsigned long long)report.inputs,
+                     (unsigned long long)report.events);
+    else if (result == 0)
+        output_error(output, "run %s replays differently at event %llu: %s", history.run_id.text,
+                     (unsigned long long)report.bad_seq, report.problem);
+    history_close(&history);
+    if (result != 0)
+        return command_fail(invocation, &err);
+    return good ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
+}

@@ -1,0 +1,73 @@
+/* `cadre resume`: takes over a run that nobody owns and drives it to its end. */
+#include "cli/command.h"
+#include "cli/drive.h"
+#include "cli/ending.h"
+#include "cli/history.h"
+#include "os/clock.h"
+
+static enum exit_code run(struct invocation *invocation);
+
+static const struct option options[] = {
+    {"quiet", NULL, "print nothing but the answer"},
+    OPTIONS_COMMON,
+    OPTION_END,
+};
+
+const struct command cmd_resume = {
+    .name = "resume",
+    .summary = "go on with a run whose process crashed or was stopped",
+    .usage = "RUN [--quiet]",
+    .details = "The run goes on with the model, the limits and the workspace that it was started "
+               "with. One that has\n"
+               "ended is only shown.",
+    .example = "cadre resume last",
+    .options = options,
+    .operand_min = 1,
+    .operand_max = 1,
+    .run = run,
+};
+
+static enum exit_code show_ended(struct invocation *invocation, struct history *history,
+                                 const struct stored_run *row)
+{
+    enum exit_code code;
+    struct err err = ERR_INIT;
+    bool quiet = arguments_has(&invocation->arguments, "quiet");
+    if (invocation->output.format == OUTPUT_TEXT && !quiet)
+        output_print(&invocation->output, "run %s has already ended: %.*s\n", history->run_id.text,
+                     STR_FMT(row->status));
+    if (ending_print(&invocation->output, history->store, id_str(&history->run_id),
+                     quiet ? ENDING_ANSWER : ENDING_ALL, clock_now_ms(), &code, &err) != 0)
+        return command_fail(invocation, &err);
+    return code;
+}
+
+static enum exit_code run(struct invocation *invocation)
+{
+    struct history history;
+    struct history_run row;
+    struct err err = ERR_INIT;
+    enum exit_code code;
+    if (history_open(&history, &invocation->arguments, &err) != 0)
+        return command_fail(invocation, &err);
+    if (history_run(&history, &row, &err) != 0) {
+        code = command_fail(invocation, &err);
+    } else if (row.run.finished_at >= 0) {
+        code = show_ended(invocation, &history, &row.run);
+    } else {
+        struct drive drive = {
+            .wire = history.wire,
+            .kind = DRIVE_RESUME,
+            .volume = arguments_has(&invocation->arguments, "quiet") ? DRIVE_QUIET : DRIVE_SHOWN,
+            .run_id = history.run_id,
+            .model = row.run.model,
+            .source = STR("the run's own record"),
+            .cap_nano = UNLIMITED,
+            .timeout_ms = UNLIMITED,
+        };
+        code = drive_run(invocation, &drive);
+    }
+    history_run_release(&row);
+    history_close(&history);
+    return code;
+}

@@ -1,0 +1,87 @@
+/* `cadre run`: starts a run and drives it to its end. */
+#include "cli/command.h"
+#include "cli/drive.h"
+#include "cli/localserver.h"
+
+static enum exit_code run(struct invocation *invocation);
+
+static const struct option options[] = {
+    {"model", "NAME", "the model to use"},
+    {"base-url", "URL", "its server, for example http://127.0.0.1:8080/v1"},
+    {"api", "API", "what the server speaks: openai"},
+    {"mode", "MODE", "safe, auto, dangerous, research, plan, review or ci"},
+    {"max-cost", "DOLLARS", "stop when this much is spent"},
+    {"timeout", "TIME", "stop after this long: 90s, 5m"},
+    {"max-concurrent", "N", "agents at work at the same time"},
+    {"workspace", "DIR", "the directory to work in (default: the current one)"},
+    {"quiet", NULL, "print nothing but the answer"},
+    OPTIONS_COMMON,
+    OPTION_END,
+};
+
+const struct command cmd_run = {
+    .name = "run",
+    .summary = "run a task to its end and show it while it works",
+    .usage = "\"TASK\" [OPTIONS]",
+    .details =
+        "The model is taken from the flags, then from the config, then from a key in the "
+        "environment\n"
+        "(OPENAI_API_KEY), then from a server that answers on port 11434 or 8080 of this machine.\n"
+        "Ctrl-C winds the run down in order. A second Ctrl-C stops the process at once; `cadre "
+        "resume` then finishes\n"
+        "the winding down.",
+    .example = "cadre run \"Summarise README.md\"",
+    .options = options,
+    .operand_min = 1,
+    .operand_max = 1,
+    .run = run,
+};
+
+/* Somebody must answer: flags, config and environment have named nobody, so a local server is looked for. */
+static int find_model(struct wire *wire, struct err *err)
+{
+    struct localserver server;
+    if (wire_config(wire)->settings.model_count > 0)
+        return 0;
+    if (localserver_find(&server, err) == 0)
+        return wire_local_model(wire, str_from(server.base_url), str_from(server.model), err);
+    return err_set(
+        err, ERR_CONFIG,
+        "no model to ask. One of these helps:\n"
+        "  - name one: cadre run --base-url http://127.0.0.1:8080/v1 --model NAME \"task\"\n"
+        "  - put it into ~/.config/cadre/cadre.yaml (llm.providers and llm.models), or set "
+        "OPENAI_API_KEY\n"
+        "  - start a server that speaks /v1/models on port 11434 (Ollama) or 8080 (llama.cpp)");
+}
+
+static enum exit_code run(struct invocation *invocation)
+{
+    const struct arguments *arguments = &invocation->arguments;
+    struct wire_request request = {.need = WIRE_MODEL,
+                                   .workspace = arguments_value(arguments, "workspace")};
+    struct wire *wire = NULL;
+    struct err err = ERR_INIT;
+    enum exit_code code;
+    wire_flags(arguments, &request.flags);
+    if (wire_open(&request, &wire, &err) != 0 || find_model(wire, &err) != 0) {
+        code = command_fail(invocation, &err);
+        goto out;
+    }
+    const struct config *config = wire_config(wire);
+    const struct model_settings *model =
+        settings_model(&config->settings, config->settings.default_model);
+    struct drive drive = {
+        .wire = wire,
+        .kind = DRIVE_START,
+        .volume = arguments_has(arguments, "quiet") ? DRIVE_QUIET : DRIVE_SHOWN,
+        .task = arguments->operands[0],
+        .model = model != NULL ? model->model : config->settings.default_model,
+        .source = config->model_source,
+        .cap_nano = config->settings.root.cost_nano,
+        .timeout_ms = config->settings.root.wall_ms,
+    };
+    code = drive_run(invocation, &drive);
+out:
+    wire_close(wire);
+    return code;
+}

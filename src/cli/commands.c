@@ -1,0 +1,207 @@
+/* The table of commands and everything that follows from it. */
+#include "cli/commands.h"
+
+#include <stdio.h>
+
+extern const struct command cmd_run, cmd_runs, cmd_show, cmd_events, cmd_tree, cmd_resume,
+    cmd_cancel, cmd_verify, cmd_replay, cmd_doctor, cmd_config, cmd_demo, cmd_version, cmd_help;
+
+const struct command *const commands[] = {
+    &cmd_run,    &cmd_runs,   &cmd_show,    &cmd_events, &cmd_tree,
+    &cmd_resume, &cmd_cancel, &cmd_verify,  &cmd_replay, &cmd_doctor,
+    &cmd_config, &cmd_demo,   &cmd_version, &cmd_help,   NULL,
+};
+
+static const char codes[] =
+    "Exit codes: 0 done, 1 the run failed, 2 usage or config, 3 the root's own budget,\n"
+    "4 the root's own timeout, 130 cancelled.\n";
+
+static const char json_lines[] =
+    "\n## JSON lines of a run\n\n"
+    "`cadre run --json` and `cadre resume --json` print these lines, in this order:\n\n"
+    "| `type` | when | fields |\n|---|---|---|\n"
+    "| `run` | first | `run_id`, `model`, `source`, `cap_usd`, `timeout_ms` (null: none) |\n"
+    "| `event` | when an event is durable | `run_id`, `seq`, `agent_id`, `ts` (milliseconds), "
+    "`event`, `summary`, "
+    "`payload` |\n"
+    "| `result` | last, when the run ended | `run_id`, `run_status`, the result object's fields, "
+    "`head` |\n"
+    "| `error` | last, when it could not be brought to its end | `class`, `message` |\n";
+
+const struct command *command_find(struct str name)
+{
+    for (size_t i = 0; commands[i] != NULL; i++) {
+        if (str_is(name, commands[i]->name))
+            return commands[i];
+    }
+    return NULL;
+}
+
+static void add_options(const struct option *options, struct buf *out)
+{
+    for (size_t i = 0; options[i].name != NULL; i++) {
+        char left[64];
+        snprintf(left, sizeof left, "--%s%s%s", options[i].name,
+                 options[i].value != NULL ? " " : "",
+                 options[i].value != NULL ? options[i].value : "");
+        buf_printf(out, "  %-22s %s\n", left, options[i].help);
+    }
+}
+
+static const char *space_before(const char *text)
+{
+    return text[0] != '\0' ? " " : "";
+}
+
+void command_help(const struct command *command, struct buf *out)
+{
+    buf_printf(out, "cadre %s: %s\n\nUsage: cadre %s%s%s\n", command->name, command->summary,
+               command->name, space_before(command->usage), command->usage);
+    if (command->details != NULL)
+        buf_printf(out, "\n%s\n", command->details);
+    buf_text(out, "\nOptions:\n");
+    add_options(command->options, out);
+    buf_printf(out, "\nExample:\n  %s\n", command->example);
+}
+
+void commands_help(struct buf *out)
+{
+    buf_text(out, "cadre runs agents that hand work to other agents, each bound by a contract.\n\n"
+                  "Usage: cadre COMMAND [OPTIONS]\n\nCommands:\n");
+    for (size_t i = 0; commands[i] != NULL; i++)
+        buf_printf(out, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
+    buf_text(out, "\nStart here:\n  cadre demo\n  cadre run \"Summarise README.md\"\n\n"
+                  "cadre COMMAND --help says more about one of them.\n");
+    buf_text(out, codes);
+}
+
+void commands_markdown(struct buf *out)
+{
+    buf_text(out, "# The command line\n\n"
+                  "<!-- Written by `cadre help --markdown`; a test compares. Change the entries in "
+                  "src/cli/cmd_*.c. -->\n\n"
+                  "Every command has `--json`: JSON lines, one object each, for programs. Errors "
+                  "go to stderr as\n"
+                  "`cadre: what went wrong`. Where a command takes RUN, the start of a run's id is "
+                  "enough if no other\n"
+                  "run's id starts so, and `last` is the newest run.\n\n");
+    buf_text(out, codes);
+    buf_text(out, json_lines);
+    buf_text(out, "\n## Commands\n\n| command | |\n|---|---|\n");
+    for (size_t i = 0; commands[i] != NULL; i++)
+        buf_printf(out, "| [`%s`](#cadre-%s) | %s |\n", commands[i]->name, commands[i]->name,
+                   commands[i]->summary);
+    for (size_t i = 0; commands[i] != NULL; i++) {
+        const struct command *command = commands[i];
+        buf_printf(out, "\n## cadre %s\n\n%c%s.\n\n```\ncadre %s%s%s\n```\n", command->name,
+                   command->summary[0] - 'a' + 'A', command->summary + 1, command->name,
+                   space_before(command->usage), command->usage);
+        if (command->details != NULL)
+            buf_printf(out, "\n%s\n", command->details);
+        buf_text(out, "\n| option | |\n|---|---|\n");
+        for (size_t k = 0; command->options[k].name != NULL; k++) {
+            const struct option *option = &command->options[k];
+            buf_printf(out, "| `--%s%s%s` | %s |\n", option->name, option->value != NULL ? " " : "",
+                       option->value != NULL ? option->value : "", option->help);
+        }
+        buf_printf(out, "\nExample: `%s`\n", command->example);
+    }
+}
+
+enum exit_code command_fail(struct invocation *invocation, const struct err *err)
+{
+    struct output *output = &invocation->output;
+    output_error(output, "%s", err->message);
+    if (output->format == OUTPUT_JSON) {
+        struct buf line;
+        struct jw w;
+        buf_init(&line, 16384);
+        jw_init(&w, &line);
+        jw_object(&w);
+        jw_ktext(&w, "type", "error");
+        jw_ktext(&w, "class", err_class_text(err->class));
+        jw_ktext(&w, "message", err->message);
+        jw_end_object(&w);
+        output_json(output, &line);
+        buf_release(&line);
+    }
+    return exit_of_error(err->class);
+}
+
+static const char *next_command(const void *table, size_t i)
+{
+    const struct command *const *list = table;
+    return list[i] != NULL ? list[i]->name : NULL;
+}
+
+int command_unknown(struct str name, struct err *err)
+{
+    const char *near = suggest(name, next_command, commands);
+    if (near != NULL)
+        return err_set(err, ERR_USAGE, "unknown command \"%.*s\"; did you mean \"%s\"?",
+                       STR_FMT(name), near);
+    return err_set(err, ERR_USAGE, "unknown command \"%.*s\"; cadre help lists the commands",
+                   STR_FMT(name));
+}
+
+static int count_operands(const struct command *command, int count, struct err *err)
+{
+    if (count >= command->operand_min && count <= command->operand_max)
+        return 0;
+    return err_set(
+        err, ERR_USAGE, "too %s: cadre %s%s%s%s",
+        count < command->operand_min ? "few words" : "many words", command->name,
+        space_before(command->usage), command->usage,
+        command->operand_max == 1 && count > 1 ? "\nText with spaces needs quotes around it." : "");
+}
+
+static enum exit_code help_on(struct invocation *invocation)
+{
+    struct buf text;
+    buf_init(&text, 65536);
+    command_help(invocation->command, &text);
+    output_print(&invocation->output, "%.*s", STR_FMT(buf_view(&text)));
+    buf_release(&text);
+    return EXIT_CODE_DONE;
+}
+
+static enum exit_code run_command(struct invocation *invocation, int argc, char *const *argv)
+{
+    const struct command *command = invocation->command;
+    struct err err = ERR_INIT;
+    if (options_parse(command->options, argc, argv, &invocation->arguments, &err) != 0)
+        return command_fail(invocation, &err);
+    if (arguments_has(&invocation->arguments, "help"))
+        return help_on(invocation);
+    if (arguments_has(&invocation->arguments, "json"))
+        output_open(&invocation->output, OUTPUT_JSON);
+    if (count_operands(command, invocation->arguments.operand_count, &err) != 0)
+        return command_fail(invocation, &err);
+    return command->run(invocation);
+}
+
+int commands_main(int argc, char *const *argv)
+{
+    struct invocation invocation = {0};
+    struct err err = ERR_INIT;
+    struct str name = argc > 1 ? str_from(argv[1]) : STR("help");
+    enum exit_code code;
+    output_open(&invocation.output, OUTPUT_TEXT);
+    if (str_is(name, "--help") || str_is(name, "-h"))
+        name = STR("help");
+    if (str_is(name, "--version"))
+        name = STR("version");
+    invocation.command = command_find(name);
+    if (invocation.command == NULL) {
+        command_unknown(name, &err);
+        code = command_fail(&invocation, &err);
+    } else {
+        code = run_command(&invocation, argc > 2 ? argc - 2 : 0, argv + 2);
+    }
+    if (output_close(&invocation.output, &err) != 0) {
+        output_error(&invocation.output, "%s", err.message);
+        if (code == EXIT_CODE_DONE)
+            code = EXIT_CODE_FAILED;
+    }
+    return code;
+}

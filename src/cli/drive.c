@@ -1,0 +1,369 @@
+/* One run on one loop: the engine's callbacks feed the display, signals and answers go back to the engine.
+ *
+ * The first Ctrl-C (or SIGTERM, SIGHUP) asks the run to wind down; the second ends the process at once: the log is
+ * durable and the run can be resumed. A reader of the output who went away counts as a first Ctrl-C. */
+#include "cli/drive.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/ending.h"
+#include "cli/lines.h"
+#include "cli/question.h"
+#include "cli/screen.h"
+#include "cli/text.h"
+#include "os/clock.h"
+
+#define SIGNAL_COUNT 3
+static const int signal_numbers[SIGNAL_COUNT] = {SIGINT, SIGTERM, SIGHUP};
+
+enum display { DISPLAY_TREE, DISPLAY_LINES, DISPLAY_JSON, DISPLAY_NOTHING };
+
+struct driver {
+    struct invocation *invocation;
+    struct output *output;
+    const struct drive *drive;
+    enum display display;
+    enum asker asker;
+    uv_loop_t loop;
+    uv_signal_t signals[SIGNAL_COUNT];
+    struct engine *engine;
+    struct id run_id;
+    struct view view;
+    struct screen screen;
+    struct questions questions;
+    enum { STOP_NOT_ASKED, STOP_ASKED } stop;
+    enum { DRIVER_RUNNING, DRIVER_ENDED } state;
+    struct err failure;
+};
+
+/* --- ending it ---------------------------------------------------------------------------------------- */
+
+static void say(struct driver *driver, const char *text)
+{
+    if (driver->display == DISPLAY_TREE)
+        screen_pause(&driver->screen);
+    output_error(driver->output, "%s", text);
+    if (driver->display == DISPLAY_TREE && driver->questions.count == 0)
+        screen_resume(&driver->screen);
+}
+
+static void ask_to_stop(struct driver *driver)
+{
+    struct err err = ERR_INIT;
+    driver->stop = STOP_ASKED;
+    if (engine_send(driver->engine, id_str(&driver->run_id), STR("cancel"), STR("{}"), &err) != 0)
+        say(driver, err.message);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct driver *driver = handle->data;
+    if (driver->stop == STOP_ASKED || driver->state == DRIVER_ENDED) {
+        if (driver->display == DISPLAY_TREE)
+            screen_restore_cursor();
+        fflush(driver->output->out);
+        _exit(EXIT_CODE_CANCELLED);
+    }
+    say(driver, "winding down, press again to stop now");
+    ask_to_stop(driver);
+}
+
+static void check_reader(struct driver *driver)
+{
+    if (driver->stop == STOP_NOT_ASKED && driver->state == DRIVER_RUNNING &&
+        ferror(driver->output->out)) {
+        output_error(driver->output, "the output cannot be written any more: winding down");
+        ask_to_stop(driver);
+    }
+}
+
+/* --- what the engine says ----------------------------------------------------------------------------- */
+
+static void on_event(void *user, const struct run *run, const struct event_row *row)
+{
+    struct driver *driver = user;
+    struct buf line;
+    /* The first event of a resumed run comes when its state is already there, whole. */
+    if (driver->view.count == 0)
+        view_update_all(&driver->view, run, clock_now_ms());
+    else
+        view_update(&driver->view, run, row->agent_no, clock_now_ms());
+    if (row->call_id.n > 0 &&
+        (str_is(row->category, "tool") || str_is(row->type, "permission.denied")))
+        questions_drop(&driver->questions, row->call_id);
+    buf_init(&line, SIZE_MAX / 4);
+    if (driver->display == DISPLAY_JSON) {
+        lines_json(row, id_str(&driver->run_id), view_id(&driver->view, row->agent_no), &line);
+        output_json(driver->output, &line);
+    } else if (driver->display == DISPLAY_LINES) {
+        lines_event(row, view_name(&driver->view, row->agent_no), &line);
+        output_print(driver->output, "%.*s", STR_FMT(buf_view(&line)));
+        fflush(driver->output->out);
+    }
+    buf_release(&line);
+    check_reader(driver);
+}
+
+static void on_delta(void *user, struct str run_id_text, uint32_t agent_no, struct str text)
+{
+    struct driver *driver = user;
+    if (driver->display == DISPLAY_TREE)
+        view_delta(&driver->view, agent_no, text);
+}
+
+static void on_question(void *user, struct str run_id_text, uint32_t agent_no, struct str call_id,
+                        struct str tool, struct str arguments)
+{
+    struct driver *driver = user;
+    questions_put(&driver->questions, agent_no, view_name(&driver->view, agent_no), call_id, tool,
+                  arguments);
+}
+
+static void on_end(void *user, struct str run_id_text, const struct run *run,
+                   const struct err *failure)
+{
+    struct driver *driver = user;
+    driver->state = DRIVER_ENDED;
+    if (failure != NULL)
+        driver->failure = *failure;
+    uv_stop(&driver->loop);
+}
+
+/* --- questions ---------------------------------------------------------------------------------------- */
+
+static void questions_begin(void *user)
+{
+    struct driver *driver = user;
+    if (driver->display == DISPLAY_TREE)
+        screen_pause(&driver->screen);
+}
+
+static void questions_end(void *user)
+{
+    struct driver *driver = user;
+    if (driver->display == DISPLAY_TREE)
+        screen_resume(&driver->screen);
+}
+
+static void on_answer(void *user, const struct question *question, enum question_answer answer)
+{
+    struct driver *driver = user;
+    struct err err = ERR_INIT;
+    if (engine_answer(driver->engine, id_str(&driver->run_id), question->agent_no,
+                      question->call_id, answer == QUESTION_YES ? ENGINE_YES : ENGINE_NO,
+                      &err) != 0)
+        output_error(driver->output, "%s", err.message);
+}
+
+/* --- the first line ----------------------------------------------------------------------------------- */
+
+static void print_first_json(struct driver *driver)
+{
+    const struct drive *drive = driver->drive;
+    struct buf line;
+    struct jw w;
+    buf_init(&line, SIZE_MAX / 4);
+    jw_init(&w, &line);
+    jw_object(&w);
+    jw_ktext(&w, "type", "run");
+    jw_kstr(&w, "run_id", id_str(&driver->run_id));
+    jw_kstr(&w, "model", drive->model);
+    jw_kstr(&w, "source", drive->source);
+    jw_key(&w, "cap_usd");
+    if (drive->cap_nano >= 0)
+        jw_real(&w, (double)drive->cap_nano / 1e9);
+    else
+        jw_null(&w);
+    jw_key(&w, "timeout_ms");
+    if (drive->timeout_ms >= 0)
+        jw_int(&w, drive->timeout_ms);
+    else
+        jw_null(&w);
+    jw_end_object(&w);
+    output_json(driver->output, &line);
+    buf_release(&line);
+}
+
+static void print_first_line(struct driver *driver)
+{
+    const struct drive *drive = driver->drive;
+    struct buf cap;
+    buf_init(&cap, 256);
+    if (drive->cap_nano >= 0) {
+        buf_text(&cap, ", at most ");
+        text_money(&cap, drive->cap_nano);
+    }
+    if (drive->timeout_ms >= 0) {
+        buf_text(&cap, drive->cap_nano >= 0 ? " and " : ", at most ");
+        text_duration(&cap, drive->timeout_ms);
+    }
+    output_print(driver->output, "model ");
+    output_styled(driver->output, STYLE_BOLD, drive->model);
+    output_print(driver->output, " from ");
+    output_clean(driver->output, drive->source, UTF8_ONE_LINE);
+    output_print(driver->output, "%.*s; run %s\n", STR_FMT(buf_view(&cap)), driver->run_id.text);
+    fflush(driver->output->out);
+    buf_release(&cap);
+}
+
+/* --- one run ------------------------------------------------------------------------------------------ */
+
+static int begin(struct driver *driver, struct err *err)
+{
+    const struct drive *drive = driver->drive;
+    if (drive->kind == DRIVE_RESUME) {
+        driver->run_id = drive->run_id;
+        return engine_resume(driver->engine, id_str(&driver->run_id), err);
+    }
+    struct workspace *workspace = wire_workspace(drive->wire);
+    struct engine_start start = {
+        .task = drive->task,
+        .session_id = workspace->session_id,
+        .user_id = workspace->user_id,
+        .workspace_id = workspace->workspace_id,
+        .workspace_path = workspace->path,
+        .settings = &wire_config(drive->wire)->settings,
+        .asker = driver->asker,
+    };
+    if (workspace_instructions(workspace, &start.instructions, err) != 0)
+        return -1;
+    return engine_run(driver->engine, &start, &driver->run_id, err);
+}
+
+static int start_display(struct driver *driver, struct err *err)
+{
+    if (driver->display == DISPLAY_JSON)
+        print_first_json(driver);
+    else if (driver->display != DISPLAY_NOTHING)
+        print_first_line(driver);
+    if (driver->display != DISPLAY_TREE)
+        return 0;
+    if (screen_start(&driver->screen, &driver->loop, driver->output, &driver->view, clock_now_ms,
+                     err) == 0)
+        return 0;
+    driver->display = DISPLAY_LINES;
+    return -1;
+}
+
+static int start_signals(struct driver *driver, struct err *err)
+{
+    /* A reader that goes away is noticed by what is written: the run must be able to wind down. */
+    signal(SIGPIPE, SIG_IGN);
+    for (int i = 0; i < SIGNAL_COUNT; i++) {
+        driver->signals[i].data = driver;
+        if (uv_signal_init(&driver->loop, &driver->signals[i]) != 0 ||
+            uv_signal_start(&driver->signals[i], on_signal, signal_numbers[i]) != 0)
+            return err_set(err, ERR_IO, "signals cannot be caught");
+        uv_unref((uv_handle_t *)&driver->signals[i]);
+    }
+    return 0;
+}
+
+static void stop_all(struct driver *driver)
+{
+    if (driver->screen.output != NULL)
+        screen_stop(&driver->screen);
+    questions_stop(&driver->questions);
+    for (int i = 0; i < SIGNAL_COUNT; i++) {
+        if (driver->signals[i].loop != NULL && !uv_is_closing((uv_handle_t *)&driver->signals[i]))
+            uv_close((uv_handle_t *)&driver->signals[i], NULL);
+    }
+}
+
+static int watch(struct driver *driver, struct err *err)
+{
+    const struct engine_watch callbacks = {on_event, on_delta, on_question, on_end, driver};
+    struct engine *engine = NULL;
+    int result = -1;
+    if (start_signals(driver, err) != 0)
+        goto out;
+    if (driver->asker == ASKER_ROOT_TERMINAL &&
+        questions_start(&driver->questions, &driver->loop, err) != 0)
+        goto out;
+    if (wire_engine(driver->drive->wire, &driver->loop, &callbacks, &engine, err) != 0)
+        goto out;
+    driver->engine = engine;
+    if (begin(driver, err) != 0)
+        goto out;
+    if (start_display(driver, err) != 0)
+        goto out;
+    while (driver->state == DRIVER_RUNNING && uv_run(&driver->loop, UV_RUN_DEFAULT) != 0)
+        continue;
+    result = 0;
+    if (driver->state == DRIVER_RUNNING)
+        result = err_set(err, ERR_BUG, "the engine has nothing to do, but the run has not ended");
+out:
+    stop_all(driver);
+    if (engine != NULL)
+        wire_engine_free(driver->drive->wire, engine);
+    uv_run(&driver->loop, UV_RUN_DEFAULT);
+    return result;
+}
+
+static enum exit_code finish(struct driver *driver)
+{
+    struct invocation *invocation = driver->invocation;
+    struct store *store = NULL;
+    struct err err = ERR_INIT;
+    enum exit_code code = EXIT_CODE_FAILED;
+    if (driver->failure.class != ERR_NONE) {
+        code = command_fail(invocation, &driver->failure);
+        if (driver->failure.class != ERR_NOT_FOUND)
+            output_error(driver->output, "the log is intact; go on with: cadre resume %s",
+                         driver->run_id.text);
+        return code;
+    }
+    if (wire_store(driver->drive->wire, &store, &err) != 0)
+        return command_fail(invocation, &err);
+    if (driver->display == DISPLAY_LINES || driver->display == DISPLAY_TREE)
+        output_print(driver->output, "\n");
+    if (ending_print(driver->output, store, id_str(&driver->run_id),
+                     driver->display == DISPLAY_NOTHING ? ENDING_ANSWER : ENDING_ALL,
+                     clock_now_ms(), &code, &err) != 0)
+        code = command_fail(invocation, &err);
+    store->ops->close(store);
+    return code;
+}
+
+static enum display display_of(const struct output *output, const struct drive *drive)
+{
+    if (output->format == OUTPUT_JSON)
+        return DISPLAY_JSON;
+    if (drive->volume == DRIVE_QUIET)
+        return DISPLAY_NOTHING;
+    return output->target == OUTPUT_TERMINAL ? DISPLAY_TREE : DISPLAY_LINES;
+}
+
+enum exit_code drive_run(struct invocation *invocation, const struct drive *drive)
+{
+    struct err err = ERR_INIT;
+    struct driver *driver = calloc(1, sizeof *driver);
+    enum exit_code code;
+    if (driver == NULL || uv_loop_init(&driver->loop) != 0)
+        abort();
+    driver->invocation = invocation;
+    driver->output = &invocation->output;
+    driver->drive = drive;
+    driver->display = display_of(driver->output, drive);
+    driver->asker =
+        driver->output->format == OUTPUT_TEXT && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)
+            ? ASKER_ROOT_TERMINAL
+            : ASKER_ROOT;
+    driver->questions = (struct questions){.output = driver->output,
+                                           .begin = questions_begin,
+                                           .end = questions_end,
+                                           .answer = on_answer,
+                                           .user = driver};
+    view_init(&driver->view);
+    if (watch(driver, &err) == 0)
+        code = finish(driver);
+    else
+        code = command_fail(invocation, &err);
+    view_release(&driver->view);
+    if (uv_loop_close(&driver->loop) != 0)
+        output_error(driver->output, "bug: the loop still has open handles");
+    free(driver);
+    return code;
+}

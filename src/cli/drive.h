@@ -1,0 +1,23 @@
+/* Drives one run to its end and shows it: a live tree on a terminal, plain lines without one, JSON lines for programs,
+ * nothing but the answer when quiet. Used by `run`, `resume` and `cancel --now`. Owns the loop while it works. */
+#ifndef CADRE_CLI_DRIVE_H
+#define CADRE_CLI_DRIVE_H
+
+#include "cli/command.h"
+#include "cli/wire.h"
+
+struct drive {
+    struct wire *wire;
+    enum { DRIVE_START, DRIVE_RESUME } kind;
+    enum { DRIVE_SHOWN, DRIVE_QUIET } volume;
+    struct str task;              /* DRIVE_START */
+    struct id run_id;             /* DRIVE_RESUME */
+    struct str model;             /* for the first line: what the provider calls it, */
+    struct str source;            /* and where it is from */
+    int64_t cap_nano, timeout_ms; /* UNLIMITED */
+};
+
+/* Returns the run's exit code; what goes wrong is said on stderr. */
+enum exit_code drive_run(struct invocation *invocation, const struct drive *drive);
+
+#endif

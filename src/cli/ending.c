@@ -1,0 +1,112 @@
+/* The end of a run, from its row and its result object. */
+#include "cli/ending.h"
+
+#include "cli/text.h"
+#include "core/contract/settings.h"
+
+struct ending {
+    struct output *output;
+    enum ending_parts parts;
+    char head[HASH_HEX + 1];
+    enum exit_code code;
+};
+
+/* {"type":"result", …the result object's fields…, "run_id", "run_status", "head"} */
+static void print_json(const struct ending *ending, const struct stored_run *run,
+                       const struct js *result)
+{
+    struct buf line;
+    struct jw w;
+    struct str key;
+    const struct js *value;
+    void *iter = NULL;
+    buf_init(&line, SIZE_MAX / 4);
+    jw_init(&w, &line);
+    jw_object(&w);
+    jw_ktext(&w, "type", "result");
+    jw_kstr(&w, "run_id", run->run_id);
+    jw_kstr(&w, "run_status", run->status);
+    while (js_kind(result) == JS_OBJECT && (iter = js_next(result, iter, &key, &value)) != NULL) {
+        struct buf text;
+        buf_init(&text, SIZE_MAX / 4);
+        js_print(value, &text);
+        jw_key_str(&w, key);
+        jw_raw(&w, buf_view(&text));
+        buf_release(&text);
+    }
+    jw_ktext(&w, "head", ending->head);
+    jw_end_object(&w);
+    output_json(ending->output, &line);
+    buf_release(&line);
+}
+
+static void print_last_line(const struct ending *ending, const struct stored_run *run,
+                            const struct js *result)
+{
+    struct output *output = ending->output;
+    struct buf line;
+    double cost = js_real(js_get(result, "cost_usd"), -1);
+    buf_init(&line, 4096);
+    /* Nothing is known about the cost of a model without prices: it adds up to 0. */
+    if (cost > 0) {
+        buf_text(&line, "  ");
+        text_dollars(&line, cost);
+    }
+    buf_text(&line, "  ");
+    text_tokens(&line, js_get_int(result, "tokens", 0));
+    buf_printf(&line, " tokens  %lld %s  ", (long long)run->children,
+               run->children == 1 ? "child" : "children");
+    text_duration(&line, run->finished_at - run->started_at);
+    buf_printf(&line, "\nrun %.*s  head %s\nnext: cadre show %.*s\n", STR_FMT(run->run_id),
+               ending->head, STR_FMT(run->run_id));
+    output_print(output, "\n");
+    output_styled(output, ending->code == EXIT_CODE_DONE ? STYLE_GREEN : STYLE_RED, run->status);
+    struct str outcome = js_get_str(result, "status");
+    if (outcome.n > 0 && !str_eq(outcome, run->status)) {
+        output_print(output, " (");
+        output_clean(output, outcome, UTF8_ONE_LINE);
+        output_print(output, ")");
+    }
+    output_print(output, "%.*s", STR_FMT(buf_view(&line)));
+    buf_release(&line);
+}
+
+static int print_run(void *user, const struct stored_run *run)
+{
+    struct ending *ending = user;
+    struct err ignored = ERR_INIT;
+    struct js *result = run->result_json.n > 0 ? js_parse(run->result_json, &ignored) : NULL;
+    struct str response = js_get_str(result, "response");
+    struct str error = js_get_str(result, "error");
+    ending->code = exit_of_run(run->status, js_get_str(result, "status"));
+    if (ending->output->format == OUTPUT_JSON) {
+        print_json(ending, run, result);
+    } else {
+        if (response.n > 0)
+            output_clean(ending->output, response, UTF8_LINES);
+        if (ending->code != EXIT_CODE_DONE)
+            output_error(ending->output, "the run did not complete: %.*s",
+                         STR_FMT(error.n > 0        ? error
+                                 : run->error.n > 0 ? run->error
+                                                    : run->status));
+        if (ending->parts == ENDING_ALL)
+            print_last_line(ending, run, result);
+    }
+    js_free(result);
+    return 1;
+}
+
+int ending_print(struct output *output, struct store *store, struct str run_id,
+                 enum ending_parts parts, int64_t now, enum exit_code *code, struct err *err)
+{
+    struct ending ending = {output, parts, {0}, EXIT_CODE_FAILED};
+    struct hash head;
+    uint64_t seq;
+    if (store->ops->head(store, run_id, &seq, &head, err) != 0)
+        return -1;
+    hash_hex(&head, ending.head);
+    if (store->ops->run(store, run_id, now, print_run, &ending, err) != 0)
+        return -1;
+    *code = ending.code;
+    return 0;
+}

@@ -1,0 +1,114 @@
+/* Opening the store for a command, and copies of what it holds. */
+#include "cli/history.h"
+
+#include <stdlib.h>
+
+#include "os/clock.h"
+
+int history_open(struct history *history, const struct arguments *arguments, struct err *err)
+{
+    struct wire_request request = {.need = WIRE_STORE};
+    *history = (struct history){0};
+    wire_flags(arguments, &request.flags);
+    if (wire_open(&request, &history->wire, err) != 0)
+        return -1;
+    if (wire_store(history->wire, &history->store, err) == 0 &&
+        (arguments->operand_count == 0 ||
+         wire_find_run(history->wire, history->store, arguments->operands[0], &history->run_id,
+                       err) == 0))
+        return 0;
+    history_close(history);
+    return -1;
+}
+
+void history_close(struct history *history)
+{
+    if (history->store != NULL)
+        history->store->ops->close(history->store);
+    wire_close(history->wire);
+    *history = (struct history){0};
+}
+
+static int copy_run(void *user, const struct stored_run *run)
+{
+    struct history_run *copy = user;
+    struct stored_run *out = &copy->run;
+    *out = *run;
+    struct str *const texts[] = {
+        &out->run_id,         &out->session_id,  &out->user_id,    &out->workspace_id,
+        &out->workspace_path, &out->task,        &out->model,      &out->status,
+        &out->error,          &out->result_json, &out->parent_run, &out->owner,
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        *texts[i] = arena_copy(&copy->arena, *texts[i]);
+    return 1;
+}
+
+int history_run(struct history *history, struct history_run *copy, struct err *err)
+{
+    arena_init(&copy->arena);
+    return history->store->ops->run(history->store, id_str(&history->run_id), clock_now_ms(),
+                                    copy_run, copy, err);
+}
+
+void history_run_release(struct history_run *copy)
+{
+    arena_release(&copy->arena);
+}
+
+static int copy_agent(void *user, const struct stored_agent *agent)
+{
+    struct history_agents *agents = user;
+    /* Grows by doubling: a count that is a power of two is full. */
+    if ((agents->count & (agents->count - 1)) == 0) {
+        struct stored_agent *grown =
+            realloc(agents->agents, agents->count * 2 * sizeof *agents->agents);
+        if (grown == NULL)
+            abort();
+        agents->agents = grown;
+    }
+    struct stored_agent *out = &agents->agents[agents->count++];
+    *out = *agent;
+    struct str *const texts[] = {
+        &out->id,           &out->parent_id,     &out->name,
+        &out->status,       &out->worktree_path, &out->branch_name,
+        &out->merge_status, &out->context_json,  &out->error,
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        *texts[i] = arena_copy(&agents->arena, *texts[i]);
+    return 0;
+}
+
+int history_agents(struct history *history, struct history_agents *agents, struct err *err)
+{
+    arena_init(&agents->arena);
+    agents->agents = calloc(1, sizeof *agents->agents);
+    agents->count = 1;
+    if (agents->agents == NULL)
+        abort();
+    agents->agents[0] =
+        (struct stored_agent){.id = arena_copy(&agents->arena, id_str(&history->run_id)),
+                              .name = STR("root"),
+                              .step_idx = -1,
+                              .started_at = -1,
+                              .finished_at = -1};
+    return history->store->ops->agents(history->store, id_str(&history->run_id), copy_agent, agents,
+                                       err);
+}
+
+void history_agents_release(struct history_agents *agents)
+{
+    free(agents->agents);
+    arena_release(&agents->arena);
+    *agents = (struct history_agents){0};
+}
+
+struct str history_agent_name(const struct history_agents *agents, uint32_t no)
+{
+    return no < agents->count ? agents->agents[no].name : STR("?");
+}
+
+struct str history_agent_id(const struct history_agents *agents, uint32_t no)
+{
+    return no < agents->count ? agents->agents[no].id : STR("?");
+}

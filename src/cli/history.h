@@ -1,0 +1,39 @@
+/* What every command about stored runs opens: the config's store, and the run that was named. Blocking. */
+#ifndef CADRE_CLI_HISTORY_H
+#define CADRE_CLI_HISTORY_H
+
+#include "cli/command.h"
+#include "cli/wire.h"
+
+struct history {
+    struct wire *wire;
+    struct store *store;
+    struct id run_id; /* of the first operand, where the command has one */
+};
+
+/* Opens the store and finds the run that the first operand names. On failure nothing stays open. */
+int history_open(struct history *history, const struct arguments *arguments,
+                 struct err *err) NODISCARD;
+void history_close(struct history *history);
+
+/* A run's row, copied out: the store's views do not outlive their callback. */
+struct history_run {
+    struct arena arena;
+    struct stored_run run;
+};
+int history_run(struct history *history, struct history_run *copy, struct err *err) NODISCARD;
+void history_run_release(struct history_run *copy);
+
+/* Names and ids by agent number; the root is number 0. */
+struct history_agents {
+    struct arena arena;
+    struct stored_agent *agents; /* the root's has the run's id and the name "root" */
+    size_t count;
+};
+int history_agents(struct history *history, struct history_agents *agents,
+                   struct err *err) NODISCARD;
+void history_agents_release(struct history_agents *agents);
+struct str history_agent_name(const struct history_agents *agents, uint32_t no);
+struct str history_agent_id(const struct history_agents *agents, uint32_t no);
+
+#endif

@@ -1,0 +1,43 @@
+/* Where a command writes: what stdout is (a terminal or not, how wide, colours, UTF-8), text and JSON lines, errors.
+ * Everything that came from a model, a file or a log is cleaned on its way out. One thread at a time. */
+#ifndef CADRE_CLI_OUTPUT_H
+#define CADRE_CLI_OUTPUT_H
+
+#include <stdio.h>
+
+#include "base/json.h"
+#include "base/utf8.h"
+
+struct output {
+    FILE *out, *err;
+    enum output_format { OUTPUT_TEXT, OUTPUT_JSON } format;
+    enum output_target { OUTPUT_PLAIN, OUTPUT_TERMINAL } target; /* TERMINAL: may redraw */
+    enum output_colour { COLOUR_OFF, COLOUR_ON } colour;
+    enum output_glyphs { GLYPHS_ASCII, GLYPHS_UTF8 } glyphs;
+};
+
+enum output_style { STYLE_BOLD, STYLE_DIM, STYLE_GREEN, STYLE_RED, STYLE_YELLOW, STYLE_COUNT };
+
+/* Looks at stdout, TERM, NO_COLOR and the locale. */
+void output_open(struct output *output, enum output_format format);
+/* Flushes. -1 when something could not be written: the caller has no right to say that all went well. */
+int output_close(struct output *output, struct err *err) NODISCARD;
+/* Columns and lines of the terminal; 80 and 24 where there is none. */
+void output_size(const struct output *output, int *columns, int *lines);
+
+void output_print(struct output *output, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Text from outside: cleaned. With UTF8_LINES, ends with a newline whatever it ended with. */
+void output_clean(struct output *output, struct str text, enum utf8_lines lines);
+/* Text in a style, where colours are on. */
+void output_styled(struct output *output, enum output_style style, struct str text);
+/* Escape sequences of a style and of its end; "" where colours are off. */
+const char *output_style_on(enum output_colour colour, enum output_style style);
+const char *output_style_off(enum output_colour colour);
+/* One JSON object as a line of its own, flushed: who reads along sees it at once. */
+void output_json(struct output *output, const struct buf *object);
+/* "cadre: …" on stderr, cleaned. */
+void output_error(struct output *output, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,189 @@
+/* A queue of questions; the first one stands on the screen. What was typed before a question was shown is thrown away:
+ * nobody can have meant it as an answer. */
+#include "cli/question.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <termios.h>
+#include <unistd.h>
+
+#define ARGUMENTS_SHOWN 2000 /* bytes */
+
+enum question_answer question_read(struct str line)
+{
+    while (line.n > 0 && strchr(" \t\r\n", line.p[line.n - 1]) != NULL)
+        line.n--;
+    while (line.n > 0 && (line.p[0] == ' ' || line.p[0] == '\t')) {
+        line.p++;
+        line.n--;
+    }
+    if ((line.n == 1 && strncasecmp(line.p, "y", 1) == 0) ||
+        (line.n == 3 && strncasecmp(line.p, "yes", 3) == 0))
+        return QUESTION_YES;
+    return QUESTION_NO;
+}
+
+static void question_free(struct question *question)
+{
+    arena_release(&question->arena);
+    free(question);
+}
+
+static void on_input(uv_poll_t *handle, int status, int events);
+
+static void show_first(struct questions *questions)
+{
+    const struct question *question = questions->waiting[0];
+    struct output *output = questions->output;
+    questions->begin(questions->user);
+    output_styled(output, STYLE_YELLOW, STR("? "));
+    output_styled(output, STYLE_BOLD, question->agent);
+    output_print(output, " wants to use ");
+    output_styled(output, STYLE_BOLD, question->tool);
+    output_print(output, ":\n  ");
+    output_clean(output, utf8_cut(question->arguments, ARGUMENTS_SHOWN), UTF8_ONE_LINE);
+    if (question->arguments.n > ARGUMENTS_SHOWN)
+        output_print(output, " (%zu bytes more)", question->arguments.n - ARGUMENTS_SHOWN);
+    output_print(output, "\nAllow it? [y/N] ");
+    fflush(output->out);
+    questions->line_length = 0;
+    tcflush(questions->fd, TCIFLUSH);
+    if (uv_poll_start(&questions->input, UV_READABLE, on_input) == 0)
+        questions->state = INPUT_READING;
+}
+
+/* The first question is done with: the next one, or back to the display. */
+static void remove_first(struct questions *questions)
+{
+    question_free(questions->waiting[0]);
+    questions->count--;
+    memmove(questions->waiting, questions->waiting + 1,
+            questions->count * sizeof questions->waiting[0]);
+    uv_poll_stop(&questions->input);
+    if (questions->state == INPUT_READING)
+        questions->state = INPUT_IDLE;
+    if (questions->count > 0 && questions->state == INPUT_IDLE)
+        show_first(questions);
+    else
+        questions->end(questions->user);
+}
+
+static void answer_first(struct questions *questions, enum question_answer answer)
+{
+    questions->answer(questions->user, questions->waiting[0], answer);
+    remove_first(questions);
+}
+
+/* stdin is gone: nobody will ever answer. */
+static void end_input(struct questions *questions)
+{
+    uv_poll_stop(&questions->input);
+    questions->state = INPUT_ENDED;
+    while (questions->count > 0)
+        answer_first(questions, QUESTION_NO);
+}
+
+static void on_input(uv_poll_t *handle, int status, int events)
+{
+    struct questions *questions = handle->data;
+    char piece[256];
+    ssize_t n = status == 0 ? read(questions->fd, piece, sizeof piece) : 0;
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        output_print(questions->output, "\n");
+        end_input(questions);
+        return;
+    }
+    for (ssize_t i = 0; i < n; i++) {
+        if (piece[i] == '\n') {
+            struct str line = {questions->line, questions->line_length};
+            answer_first(questions, question_read(line));
+            return;
+        }
+        /* A line that is too long is no yes. */
+        if (questions->line_length < sizeof questions->line)
+            questions->line[questions->line_length++] = piece[i];
+    }
+}
+
+int questions_start(struct questions *questions, uv_loop_t *loop, struct err *err)
+{
+    char name[PATH_MAX];
+    if (ttyname_r(STDIN_FILENO, name, sizeof name) != 0)
+        strcpy(name, "/dev/tty");
+    questions->fd = open(name, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    if (questions->fd < 0)
+        return err_set(err, ERR_IO, "the terminal cannot be read: %s", strerror(errno));
+    int result = uv_poll_init(loop, &questions->input, questions->fd);
+    if (result != 0) {
+        close(questions->fd);
+        return err_set(err, ERR_IO, "the terminal cannot be read: %s", uv_strerror(result));
+    }
+    questions->input.data = questions;
+    questions->state = INPUT_IDLE;
+    questions->count = 0;
+    return 0;
+}
+
+void questions_put(struct questions *questions, uint32_t agent_no, struct str agent,
+                   struct str call_id, struct str tool, struct str arguments)
+{
+    struct question *question = calloc(1, sizeof *question);
+    if (question == NULL)
+        abort();
+    arena_init(&question->arena);
+    question->agent_no = agent_no;
+    question->agent = arena_copy(&question->arena, agent);
+    question->call_id = arena_copy(&question->arena, call_id);
+    question->tool = arena_copy(&question->arena, tool);
+    question->arguments = arena_copy(&question->arena, arguments);
+    if ((questions->state != INPUT_IDLE && questions->state != INPUT_READING) ||
+        questions->count == QUESTIONS_MAX) {
+        questions->answer(questions->user, question, QUESTION_NO);
+        question_free(question);
+        return;
+    }
+    questions->waiting[questions->count++] = question;
+    if (questions->count == 1)
+        show_first(questions);
+}
+
+void questions_drop(struct questions *questions, struct str call_id)
+{
+    for (size_t i = 0; i < questions->count; i++) {
+        if (!str_eq(questions->waiting[i]->call_id, call_id))
+            continue;
+        if (i == 0) {
+            output_print(questions->output, "\n(no answer is needed any more)\n");
+            remove_first(questions);
+        } else {
+            question_free(questions->waiting[i]);
+            questions->count--;
+            memmove(questions->waiting + i, questions->waiting + i + 1,
+                    (questions->count - i) * sizeof questions->waiting[0]);
+        }
+        return;
+    }
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct questions *questions = handle->data;
+    close(questions->fd);
+}
+
+void questions_stop(struct questions *questions)
+{
+    if (questions->state == INPUT_CLOSED)
+        return;
+    for (size_t i = 0; i < questions->count; i++)
+        question_free(questions->waiting[i]);
+    questions->count = 0;
+    questions->state = INPUT_CLOSED;
+    uv_poll_stop(&questions->input);
+    uv_close((uv_handle_t *)&questions->input, on_closed);
+}

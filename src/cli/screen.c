@@ -1,0 +1,198 @@
+/* Redrawing in place: move up over the lines that stand there, write each line anew, clear what is left. The lines'
+ * widths are kept, because a terminal that became narrower has wrapped them. */
+#include "cli/screen.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define INTERVAL_MS 100
+#define FRAME_MAX ((size_t)4 << 20)
+#define HIDE_CURSOR "\x1b[?25l"
+#define SHOW_CURSOR "\x1b[?25h"
+
+void screen_restore_cursor(void)
+{
+    if (isatty(STDOUT_FILENO) && write(STDOUT_FILENO, SHOW_CURSOR, sizeof SHOW_CURSOR - 1) < 0)
+        return;
+}
+
+/* The signal's own action follows: SA_RESETHAND. */
+static void on_fatal(int number)
+{
+    screen_restore_cursor();
+    raise(number);
+}
+
+static void catch_fatal_signals(void)
+{
+    static const int numbers[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGQUIT};
+    struct sigaction action = {.sa_handler = on_fatal, .sa_flags = (int)SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        sigaction(numbers[i], &action, NULL);
+}
+
+static void erase(struct screen *screen, struct buf *frame)
+{
+    int columns, lines, up = 0;
+    output_size(screen->output, &columns, &lines);
+    for (int i = 0; i < screen->line_count; i++)
+        up += screen->widths[i] > columns ? (screen->widths[i] + columns - 1) / columns : 1;
+    if (up > lines - 1)
+        up = lines - 1;
+    if (up > 0)
+        buf_printf(frame, "\r\x1b[%dA", up);
+    else
+        buf_char(frame, '\r');
+    screen->line_count = 0;
+}
+
+static void write_frame(struct screen *screen, const struct buf *frame)
+{
+    fwrite(frame->p, 1, frame->n, screen->output->out);
+    fflush(screen->output->out);
+}
+
+/* Columns of a line without its escape sequences. */
+static int width_of(struct str line)
+{
+    struct buf clean;
+    buf_init(&clean, 65536);
+    utf8_clean(&clean, line, UTF8_ONE_LINE);
+    int width = utf8_width(buf_view(&clean));
+    buf_release(&clean);
+    return width;
+}
+
+/* Adds the lines, each cleared to its end. */
+static void add_lines(struct screen *screen, struct str text, struct buf *frame)
+{
+    while (text.n > 0) {
+        const char *end = memchr(text.p, '\n', text.n);
+        size_t n = end != NULL ? (size_t)(end - text.p) : text.n;
+        buf_add(frame, text.p, n);
+        buf_text(frame, "\x1b[K\n");
+        if (screen->line_count < SCREEN_LINES_MAX)
+            screen->widths[screen->line_count++] = width_of((struct str){text.p, n});
+        text.p += n + (end != NULL);
+        text.n -= n + (end != NULL);
+    }
+    buf_text(frame, "\x1b[J");
+}
+
+enum extent { EXTENT_SCREEN, EXTENT_ALL };
+
+static void draw(struct screen *screen, enum extent extent)
+{
+    struct buf frame, tree;
+    int columns, lines;
+    output_size(screen->output, &columns, &lines);
+    int limit = lines > 3 ? lines - 2 : 1;
+    /* One column is kept free: a line that fills its last column would wrap on some terminals. */
+    struct tree_style style = {columns - 1, extent == EXTENT_SCREEN ? limit : 0,
+                               screen->output->colour, screen->output->glyphs};
+    if (style.lines > SCREEN_LINES_MAX)
+        style.lines = SCREEN_LINES_MAX;
+    buf_init(&frame, FRAME_MAX);
+    buf_init(&tree, FRAME_MAX / 2);
+    erase(screen, &frame);
+    view_render(screen->view, screen->now(), &style, &tree);
+    add_lines(screen, buf_view(&tree), &frame);
+    write_frame(screen, &frame);
+    buf_release(&tree);
+    buf_release(&frame);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct screen *screen = timer->data;
+    if (screen->state == SCREEN_DRAWING)
+        draw(screen, EXTENT_SCREEN);
+}
+
+static void on_resized(uv_signal_t *handle, int number)
+{
+    on_timer(&((struct screen *)handle->data)->timer);
+}
+
+static void on_suspended(uv_signal_t *handle, int number)
+{
+    screen_restore_cursor();
+    raise(SIGSTOP);
+}
+
+static void on_continued(uv_signal_t *handle, int number)
+{
+    struct screen *screen = handle->data;
+    if (screen->state != SCREEN_DRAWING)
+        return;
+    /* The shell has written since: what stood here is scrollback now. */
+    screen->line_count = 0;
+    fputs(HIDE_CURSOR, screen->output->out);
+    draw(screen, EXTENT_SCREEN);
+}
+
+int screen_start(struct screen *screen, uv_loop_t *loop, struct output *output,
+                 const struct view *view, int64_t (*now)(void), struct err *err)
+{
+    *screen = (struct screen){.output = output, .view = view, .now = now};
+    int result = uv_timer_init(loop, &screen->timer);
+    if (result == 0)
+        result = uv_signal_init(loop, &screen->resized);
+    if (result == 0)
+        result = uv_signal_init(loop, &screen->suspended);
+    if (result == 0)
+        result = uv_signal_init(loop, &screen->continued);
+    if (result != 0)
+        return err_set(err, ERR_IO, "the display could not be started: %s", uv_strerror(result));
+    screen->timer.data = screen->resized.data = screen->suspended.data = screen->continued.data =
+        screen;
+    uv_timer_start(&screen->timer, on_timer, 0, INTERVAL_MS);
+    uv_signal_start(&screen->resized, on_resized, SIGWINCH);
+    uv_signal_start(&screen->suspended, on_suspended, SIGTSTP);
+    uv_signal_start(&screen->continued, on_continued, SIGCONT);
+    uv_unref((uv_handle_t *)&screen->resized);
+    uv_unref((uv_handle_t *)&screen->suspended);
+    uv_unref((uv_handle_t *)&screen->continued);
+    catch_fatal_signals();
+    atexit(screen_restore_cursor);
+    screen->state = SCREEN_DRAWING;
+    fputs(HIDE_CURSOR, output->out);
+    fflush(output->out);
+    return 0;
+}
+
+void screen_pause(struct screen *screen)
+{
+    struct buf frame;
+    if (screen->state == SCREEN_PAUSED)
+        return;
+    buf_init(&frame, 256);
+    erase(screen, &frame);
+    buf_text(&frame, "\x1b[J" SHOW_CURSOR);
+    write_frame(screen, &frame);
+    buf_release(&frame);
+    screen->state = SCREEN_PAUSED;
+}
+
+void screen_resume(struct screen *screen)
+{
+    if (screen->state == SCREEN_DRAWING)
+        return;
+    screen->state = SCREEN_DRAWING;
+    fputs(HIDE_CURSOR, screen->output->out);
+    draw(screen, EXTENT_SCREEN);
+}
+
+void screen_stop(struct screen *screen)
+{
+    draw(screen, EXTENT_ALL);
+    fputs(SHOW_CURSOR, screen->output->out);
+    fflush(screen->output->out);
+    screen->state = SCREEN_PAUSED;
+    uv_close((uv_handle_t *)&screen->timer, NULL);
+    uv_close((uv_handle_t *)&screen->resized, NULL);
+    uv_close((uv_handle_t *)&screen->suspended, NULL);
+    uv_close((uv_handle_t *)&screen->continued, NULL);
+}

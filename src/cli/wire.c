@@ -1,0 +1,282 @@
+/* Puts config, workspace, store, model APIs, tools and the scripted model together. Nothing here decides anything about
+ * a run. Blocking calls are for the time before and after the loop. */
+#include "cli/wire.h"
+
+#include <stdlib.h>
+
+#include "model/openai.h"
+#include "net/http.h"
+#include "os/clock.h"
+#include "os/random.h"
+#include "port/tool.h"
+#include "scripted/demo_script.h"
+#include "scripted/scripted.h"
+#include "store/sqlite.h"
+
+#define BUSY_MS 10000
+
+struct wire {
+    struct config config;
+    struct workspace workspace;
+    struct str store_path, store_directory;
+    uv_loop_t *loop;
+    struct model_port openai; /* opened with the first request */
+};
+
+/* Delegation doors that the core opens in this build; the tools' own table holds the rest. */
+static const char *const doors[] = {"spawn_agent"};
+
+/* --- config ------------------------------------------------------------------------------------------- */
+
+void wire_flags(const struct arguments *arguments, struct config_flags *flags)
+{
+    const struct {
+        const char *name;
+        struct str *flag;
+    } rows[] = {
+        {"config", &flags->config_file},
+        {"api", &flags->api},
+        {"base-url", &flags->base_url},
+        {"model", &flags->model},
+        {"mode", &flags->mode},
+        {"store", &flags->store},
+        {"max-cost", &flags->max_cost},
+        {"timeout", &flags->timeout},
+        {"max-concurrent", &flags->max_concurrent},
+    };
+    *flags = (struct config_flags){0};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (int k = 0; arguments->options[k].name != NULL; k++) {
+            if (strcmp(arguments->options[k].name, rows[i].name) == 0)
+                *rows[i].flag = arguments->values[k];
+        }
+    }
+}
+
+static const char *environment_get(void *user, const char *name)
+{
+    return getenv(name);
+}
+
+static const char *environment_without_keys(void *user, const char *name)
+{
+    size_t n = strlen(name);
+    if (n > 8 && strcmp(name + n - 8, "_API_KEY") == 0)
+        return NULL;
+    return getenv(name);
+}
+
+static struct str directory_of(struct arena *arena, struct str path)
+{
+    size_t n = path.n;
+    while (n > 1 && path.p[n - 1] != '/')
+        n--;
+    while (n > 1 && path.p[n - 1] == '/')
+        n--;
+    return arena_copy(arena, (struct str){path.p, n});
+}
+
+int wire_open(const struct wire_request *request, struct wire **out, struct err *err)
+{
+    struct wire *wire = calloc(1, sizeof *wire);
+    if (wire == NULL)
+        return err_set(err, ERR_IO, "out of memory");
+    if (workspace_open(&wire->workspace, request->workspace, err) != 0)
+        goto fail;
+    struct config_environment environment = {
+        .get = request->need == WIRE_MODEL ? environment_get : environment_without_keys,
+        .workspace = wire->workspace.path,
+    };
+    if (config_load(&request->flags, &environment, &wire->config, err) != 0)
+        goto fail_workspace;
+    struct list *tools = &wire->config.settings.available_tools;
+    for (size_t i = 0; i < tool_count; i++)
+        list_add(&wire->config.arena, tools, str_from(tool_table[i]->name));
+    for (size_t i = 0; i < sizeof doors / sizeof doors[0]; i++)
+        list_add(&wire->config.arena, tools, str_from(doors[i]));
+    wire->store_path = arena_copy(&wire->config.arena, wire->config.store_path);
+    wire->store_directory = directory_of(&wire->config.arena, wire->store_path);
+    *out = wire;
+    return 0;
+fail_workspace:
+    workspace_release(&wire->workspace);
+fail:
+    free(wire);
+    return -1;
+}
+
+void wire_close(struct wire *wire)
+{
+    if (wire == NULL)
+        return;
+    config_release(&wire->config);
+    workspace_release(&wire->workspace);
+    free(wire);
+}
+
+const struct config *wire_config(const struct wire *wire)
+{
+    return &wire->config;
+}
+
+struct workspace *wire_workspace(struct wire *wire)
+{
+    return &wire->workspace;
+}
+
+int wire_local_model(struct wire *wire, struct str base_url, struct str model, struct err *err)
+{
+    return config_local_model(&wire->config, base_url, model, err);
+}
+
+/* --- store -------------------------------------------------------------------------------------------- */
+
+static int open_store(void *user, struct store **store, struct err *err)
+{
+    const struct wire *wire = user;
+    struct sqlite_store_config config = {.path = wire->store_path.p, .busy_ms = BUSY_MS};
+    return sqlite_store_open(&config, store, err);
+}
+
+int wire_store(struct wire *wire, struct store **store, struct err *err)
+{
+    return open_store(wire, store, err);
+}
+
+static int take_id(void *user, const struct stored_run *run)
+{
+    struct id *id = user;
+    if (run->run_id.n == ID_LENGTH) {
+        memcpy(id->text, run->run_id.p, ID_LENGTH);
+        id->text[ID_LENGTH] = '\0';
+    }
+    return 1;
+}
+
+int wire_find_run(struct wire *wire, struct store *store, struct str typed, struct id *run_id,
+                  struct err *err)
+{
+    if (!str_is(typed, "last"))
+        return store->ops->run_find(store, typed, run_id, err);
+    *run_id = (struct id){{0}};
+    if (store->ops->runs(store, STR_NONE, 1, clock_now_ms(), take_id, run_id, err) != 0)
+        return -1;
+    if (run_id->text[0] == '\0')
+        return err_set(err, ERR_NOT_FOUND,
+                       "there are no runs in %.*s yet; start one: cadre run \"task\"",
+                       STR_FMT(wire->store_path));
+    return 0;
+}
+
+/* --- engine ------------------------------------------------------------------------------------------- */
+
+static struct model_port model_of(void *user, struct str api)
+{
+    struct wire *wire = user;
+    if (!str_is(api, "openai"))
+        return (struct model_port){0};
+    if (wire->openai.ops == NULL)
+        wire->openai = openai_open(wire->loop);
+    return wire->openai;
+}
+
+static struct str secret_of(void *user, struct str variable)
+{
+    char name[256];
+    if (variable.n == 0 || variable.n >= sizeof name)
+        return STR("");
+    memcpy(name, variable.p, variable.n);
+    name[variable.n] = '\0';
+    const char *value = getenv(name);
+    return str_from(value != NULL ? value : "");
+}
+
+int wire_engine(struct wire *wire, uv_loop_t *loop, const struct engine_watch *watch,
+                struct engine **engine, struct err *err)
+{
+    wire->loop = loop;
+    wire->openai = (struct model_port){0};
+    struct engine_config config = {
+        .loop = loop,
+        .store = {open_store, wire},
+        .store_path = wire->store_path,
+        .model = model_of,
+        .tools = &tool_port,
+        .secret = secret_of,
+        .user = wire,
+        .watch = *watch,
+        .now = clock_now_ms,
+        .entropy = random_bytes,
+        .denied_paths = &wire->store_directory,
+        .denied_count = 1,
+    };
+    if (http_global_init(err) != 0)
+        return -1;
+    if (engine_new(&config, engine, err) == 0)
+        return 0;
+    http_global_release();
+    return -1;
+}
+
+void wire_engine_free(struct wire *wire, struct engine *engine)
+{
+    engine_free(engine);
+    if (wire->openai.ops != NULL)
+        wire->openai.ops->free(wire->openai.client);
+    wire->openai = (struct model_port){0};
+    uv_run(wire->loop, UV_RUN_DEFAULT);
+    http_global_release();
+}
+
+/* --- demo and version --------------------------------------------------------------------------------- */
+
+int wire_scripted_start(struct scripted **server, uint16_t *port, struct err *err)
+{
+    struct scripted_config config = {.script = str_from(demo_script)};
+    if (scripted_start(&config, server, err) != 0)
+        return -1;
+    *port = scripted_port(*server);
+    return 0;
+}
+
+void wire_scripted_stop(struct scripted *server)
+{
+    scripted_stop(server);
+}
+
+uint64_t wire_scripted_refused(struct scripted *server)
+{
+    struct scripted_stats stats;
+    scripted_stats(server, &stats);
+    return stats.refused;
+}
+
+/* Declared here, because each library's header belongs to one folder and a version is all that is wanted. */
+const char *sqlite3_libversion(void);
+char *curl_version(void);
+const char *jansson_version_str(void);
+const char *fy_library_version(void);
+const char *MHD_get_version(void);
+const char *utf8proc_version(void);
+const char *sodium_version_string(void);
+
+void wire_versions(struct buf *out)
+{
+    const struct {
+        const char *name, *version;
+    } rows[] = {
+        {"libuv", uv_version_string()},       {"sqlite", sqlite3_libversion()},
+        {"jansson", jansson_version_str()},   {"libfyaml", fy_library_version()},
+        {"libmicrohttpd", MHD_get_version()}, {"libsodium", sodium_version_string()},
+        {"utf8proc", utf8proc_version()},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        buf_printf(out, "%s %s\n", rows[i].name, rows[i].version);
+    /* "libcurl/7.88.1 OpenSSL/3.0.15 …": a list of its own. */
+    struct str curl = str_from(curl_version());
+    struct str first = {curl.p, strcspn(curl.p, " ")};
+    const char *slash = memchr(first.p, '/', first.n);
+    if (slash != NULL)
+        buf_printf(out, "libcurl %.*s\n", (int)(first.n - (size_t)(slash + 1 - first.p)),
+                   slash + 1);
+}

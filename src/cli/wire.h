@@ -1,0 +1,57 @@
+/* Wiring: config, workspace, store, model APIs and tools put together for one command. The only place, with main.c, that
+ * knows which adapters there are. Opened once per command; not for several threads. */
+#ifndef CADRE_CLI_WIRE_H
+#define CADRE_CLI_WIRE_H
+
+#include "cli/options.h"
+#include "cli/workspace.h"
+#include "config/config.h"
+#include "engine/engine.h"
+
+struct wire;
+
+/* STORE: no model is needed, so keys in the environment are not looked at and cannot be wrong. */
+enum wire_need { WIRE_STORE, WIRE_MODEL };
+
+struct wire_request {
+    enum wire_need need;
+    struct config_flags flags;
+    struct str workspace; /* directory; STR_NONE: the current one */
+};
+
+/* The flags that a command's own table has, from what was typed. */
+void wire_flags(const struct arguments *arguments, struct config_flags *flags);
+
+/* Reads config; opens nothing else yet. Classes CONFIG and USAGE. */
+int wire_open(const struct wire_request *request, struct wire **wire, struct err *err) NODISCARD;
+void wire_close(struct wire *wire); /* NULL is fine */
+
+const struct config *wire_config(const struct wire *wire);
+struct workspace *wire_workspace(struct wire *wire);
+/* Makes a model that a local server has the default one. */
+int wire_local_model(struct wire *wire, struct str base_url, struct str model,
+                     struct err *err) NODISCARD;
+
+/* One more handle on the store, for this thread; end it with ops->close. */
+int wire_store(struct wire *wire, struct store **store, struct err *err) NODISCARD;
+/* The run that was meant: a full id, a unique prefix, or "last". NOT_FOUND, USAGE (several). */
+int wire_find_run(struct wire *wire, struct store *store, struct str typed, struct id *run_id,
+                  struct err *err) NODISCARD;
+
+/* An engine on the loop with every adapter of this build. End it with wire_engine_free, which runs the loop until all
+ * handles are closed. */
+int wire_engine(struct wire *wire, uv_loop_t *loop, const struct engine_watch *watch,
+                struct engine **engine, struct err *err) NODISCARD;
+void wire_engine_free(struct wire *wire, struct engine *engine);
+
+/* The scripted model of the demo, on a port of its own. */
+struct scripted;
+int wire_scripted_start(struct scripted **server, uint16_t *port, struct err *err) NODISCARD;
+void wire_scripted_stop(struct scripted *server);
+/* Requests that broke a rule of the API. */
+uint64_t wire_scripted_refused(struct scripted *server);
+
+/* What the program was built with and runs with: one line "name version" each. */
+void wire_versions(struct buf *out);
+
+#endif
