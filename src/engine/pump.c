@@ -32,11 +32,16 @@ struct pump *pump_new(struct run *run, uint64_t epoch, uint64_t durable,
     pump->ports = *ports;
     pump->last = &pump->first;
 #ifdef CADRE_CHECK_FOLD
-    /* After a resume the live run is itself a fold: there is nothing to compare it with. */
     if (run_seq(run) == 0)
         pump->shadow = run_new(run_id(run));
 #endif
     return pump;
+}
+
+void pump_shadow(struct pump *pump, struct run *shadow)
+{
+    run_free(pump->shadow);
+    pump->shadow = shadow;
 }
 
 static void held_free(struct held *held)

@@ -25,6 +25,8 @@ struct pump_ports {
 struct pump *pump_new(struct run *run, uint64_t epoch, uint64_t durable,
                       const struct pump_ports *ports);
 void pump_free(struct pump *pump);
+/* For a build that checks the fold: a second run, folded from the same log, that follows a resumed one. Taken over. */
+void pump_shadow(struct pump *pump, struct run *shadow);
 
 /* Decides, appends, starts or holds. -1 only for a broken rule (BUG): the run must be let go of. */
 int pump_input(struct pump *pump, const struct input *input, struct err *err);

@@ -27,6 +27,7 @@ void task_free(struct task *task)
     buf_release(&task->body);
     free(task->messages);
     run_free(task->folded);
+    run_free(task->shadow);
     free(task);
 }
 
@@ -151,6 +152,10 @@ void take_work(void *user, struct store *store)
         if (store->ops->head(store, id_str(&task->run), &task->head, &hash, &task->err) != 0 ||
             fold_run(store, id_str(&task->run), &task->folded, &task->err) != 0)
             return;
+#ifdef CADRE_CHECK_FOLD
+        if (fold_run(store, id_str(&task->run), &task->shadow, &task->err) != 0)
+            return;
+#endif
     } else {
         task->folded = run_new(id_str(&task->run));
     }
@@ -174,6 +179,9 @@ void take_done(void *user)
     bool ended = run_state(task->folded) > RUN_RUNNING;
     bool resumes = run_state(task->folded) == RUN_RUNNING;
     live_open(live, task->folded, task->head);
+    if (task->shadow != NULL)
+        pump_shadow(live->pump, task->shadow);
+    task->shadow = NULL;
     task->folded = NULL;
     if (ended) {
         live_end(live);

@@ -16,6 +16,7 @@ struct task {
     enum { TASK_START, TASK_RESUME } kind;
     struct lease lease;
     struct run *folded;
+    struct run *shadow; /* the same again, in a build that checks the fold */
     uint64_t head;
     struct inbox_message *messages;
     size_t message_count, message_capacity;

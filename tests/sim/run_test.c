@@ -1,5 +1,5 @@
 /* The simulator's tests: random runs with faults, cancels and crashes; every promise of CONTRACT.md that can be seen from outside.
- * SIM_SEEDS=n runs more seeds, SIM_SEED=n one. */
+ * SIM_SEEDS=n runs n seeds (1000), SIM_SEED=n one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,7 +51,7 @@ static void add(struct totals *t, const struct world_result *result)
 static void random_runs_end_soundly_without_crashes(void **state)
 {
     struct totals t = {0};
-    int64_t one = from_environment("SIM_SEED", -1), seeds = from_environment("SIM_SEEDS", 2000);
+    int64_t one = from_environment("SIM_SEED", -1), seeds = from_environment("SIM_SEEDS", 1000);
     for (int64_t seed = one >= 0 ? one : 0; seed < (one >= 0 ? one + 1 : seeds); seed++) {
         struct world_plan plan = plan_of((uint64_t)seed);
         struct world_result result;
@@ -68,7 +68,7 @@ static void a_crash_at_every_commit_point_is_survived(void **state)
 {
     struct totals t = {0};
     int64_t one = from_environment("SIM_SEED", -1),
-            seeds = from_environment("SIM_SEEDS", 2000) / 20;
+            seeds = from_environment("SIM_SEEDS", 1000) / 20;
     for (int64_t seed = one >= 0 ? one : 0; seed < (one >= 0 ? one + 1 : seeds); seed++) {
         struct world_plan plan = plan_of((uint64_t)seed);
         struct world_result whole, result;
@@ -87,7 +87,7 @@ static void a_crash_at_every_commit_point_is_survived(void **state)
 static void crash_after_crash_is_survived(void **state)
 {
     struct totals t = {0};
-    int64_t one = from_environment("SIM_SEED", -1), seeds = from_environment("SIM_SEEDS", 2000);
+    int64_t one = from_environment("SIM_SEED", -1), seeds = from_environment("SIM_SEEDS", 1000);
     for (int64_t seed = one >= 0 ? one : 0; seed < (one >= 0 ? one + 1 : seeds); seed++) {
         struct world_plan plan = plan_of((uint64_t)seed);
         struct world_result result;

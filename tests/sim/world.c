@@ -442,7 +442,11 @@ static void crash(struct world *w)
               (unsigned long long)w->acknowledged, (unsigned long long)run_seq(run));
     }
     w->acknowledged = run_seq(run);
+    struct run *shadow = NULL;
     w->pump = pump_new(run, ++w->epoch, run_seq(run), &ports);
+    if (run_seq(run) > 0 &&
+        fold_run(&w->store.store, STR("01SIMULATEDSIMULATEDSIMULA"), &shadow, &err) == 0)
+        pump_shadow(w->pump, shadow);
     struct input input = {
         .kind = INPUT_RESUME, .now = w->now, .owner = STR("sim"), .epoch = w->epoch};
     if (run_state(run) == RUN_RUNNING && pump_input(w->pump, &input, &err) != 0)
