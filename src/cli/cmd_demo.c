@@ -1,5 +1,6 @@
-/* `cadre demo`: shows the guarantees at work. The commands are real child processes of this program, in a temporary
- * directory; only the model is scripted. Exit code 0 means that every guarantee it names was seen to hold. */
+/* `cadre demo`: shows the guarantees at work. The commands are real child processes of this
+ * program, in a temporary directory; only the model is scripted. Exit code 0 means that every
+ * guarantee it names was seen to hold. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -58,7 +59,8 @@ struct demo {
     int failures;
 };
 
-/* --- the stage ---------------------------------------------------------------------------------------- */
+/* --- the stage
+ * ---------------------------------------------------------------------------------------- */
 
 static int write_workspace(struct demo *demo, const char *name, char *path, size_t size,
                            struct err *err)
@@ -118,7 +120,8 @@ static int remove_one(const char *path, const struct stat *status, int type, str
     return remove(path);
 }
 
-/* --- what is shown ------------------------------------------------------------------------------------ */
+/* --- what is shown
+ * ------------------------------------------------------------------------------------ */
 
 static void say(struct demo *demo, const char *text)
 {
@@ -167,7 +170,7 @@ static void build_words(struct demo *demo, const char *const *words, const char 
     argv[n] = NULL;
 }
 
-/* Runs one of our own commands as a child process. Returns its exit code, -1 when it could not run. */
+/* Runs one of our own commands as a child process. Its exit code, or -1 when it could not run. */
 static int step(struct demo *demo, const char *shown, const char *const *words)
 {
     const char *argv[WORDS_MAX];
@@ -190,7 +193,8 @@ static int step(struct demo *demo, const char *shown, const char *const *words)
     return code;
 }
 
-/* --- the acts ----------------------------------------------------------------------------------------- */
+/* --- the acts
+ * ----------------------------------------------------------------------------------------- */
 
 static int first_act(struct demo *demo, struct err *err)
 {
@@ -218,8 +222,8 @@ static int first_act(struct demo *demo, struct err *err)
     return 0;
 }
 
-/* Starts a run and kills it with SIGKILL once a child has used a tool. Returns how many events were durable by then,
- * -1 when it ended before. */
+/* Starts a run and kills it with SIGKILL once a child has used a tool. Returns how many events were
+ * durable by then, -1 when it ended before. */
 static int kill_in_the_middle(struct demo *demo, const char *workspace, struct err *err)
 {
     const char *const words[] = {"run",         "--json",   "--base-url", demo->url,

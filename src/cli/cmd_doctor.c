@@ -1,4 +1,5 @@
-/* `cadre doctor`: looks at everything that a run needs, one line each, and says what to do about what is wrong. */
+/* `cadre doctor`: looks at everything that a run needs, one line each, and says what to do about
+ * what is wrong. */
 #include <errno.h>
 #include <fcntl.h>
 #include <langinfo.h>
@@ -65,7 +66,7 @@ static void check_config(const struct patient *patient, struct finding *finding)
         find(finding, VERDICT_OK, "%zu files read", wire_config(patient->wire)->file_count);
 }
 
-/* The file's header says whether it is in WAL mode; FULL is asserted each time the store is opened. */
+/* The file's header says whether it is in WAL mode; FULL is asserted at every opening. */
 static void check_store(const struct patient *patient, struct finding *finding)
 {
     const char *path = wire_config(patient->wire)->store_path.p;

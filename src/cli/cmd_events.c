@@ -97,7 +97,8 @@ static int read_state(struct timeline *timeline, struct err *err)
     return result;
 }
 
-/* Everything after timeline->seq. The state is read first: a run that ended before the reading is read whole. */
+/* Everything after timeline->seq. The state is read first: a run that ended before the reading is
+ * read whole. */
 static int read_on(struct timeline *timeline, struct err *err)
 {
     struct store *store = timeline->history->store;

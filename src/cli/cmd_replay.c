@@ -1,4 +1,5 @@
-/* `cadre replay`: feeds every logged input to the core again and compares what it decides; nothing runs. */
+/* `cadre replay`: feeds every logged input to the core again and compares what it decides; nothing
+ * runs. */
 #include "cli/command.h"
 #include "cli/history.h"
 #include "engine/verify.h"

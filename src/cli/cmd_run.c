@@ -1,4 +1,5 @@
 /* `cadre run`: starts a run and drives it to its end. */
+#include "base/utf8.h"
 #include "cli/command.h"
 #include "cli/drive.h"
 #include "cli/localserver.h"
@@ -37,7 +38,8 @@ const struct command cmd_run = {
     .run = run,
 };
 
-/* Somebody must answer: flags, config and environment have named nobody, so a local server is looked for. */
+/* Somebody must answer: flags, config and environment have named nobody, so a local server is
+ * looked for. */
 static int find_model(struct wire *wire, struct err *err)
 {
     struct localserver server;
@@ -54,6 +56,22 @@ static int find_model(struct wire *wire, struct err *err)
         "  - start a server that speaks /v1/models on port 11434 (Ollama) or 8080 (llama.cpp)");
 }
 
+/* A wrong task is found before anything is stored. */
+static int check_task(struct str task, struct err *err)
+{
+    size_t valid = utf8_valid(task), blank = 0;
+    while (blank < task.n && strchr(" \t\r\n", task.p[blank]) != NULL)
+        blank++;
+    if (blank == task.n)
+        return err_set(err, ERR_USAGE, "the task is empty; say what to do: cadre run \"task\"");
+    if (valid < task.n)
+        return err_set(err, ERR_USAGE,
+                       "the task is not UTF-8 from byte %zu on; use a terminal with a UTF-8 "
+                       "locale, or write it in ASCII",
+                       valid + 1);
+    return 0;
+}
+
 static enum exit_code run(struct invocation *invocation)
 {
     const struct arguments *arguments = &invocation->arguments;
@@ -63,7 +81,8 @@ static enum exit_code run(struct invocation *invocation)
     struct err err = ERR_INIT;
     enum exit_code code;
     wire_flags(arguments, &request.flags);
-    if (wire_open(&request, &wire, &err) != 0 || find_model(wire, &err) != 0) {
+    if (check_task(arguments->operands[0], &err) != 0 || wire_open(&request, &wire, &err) != 0 ||
+        find_model(wire, &err) != 0) {
         code = command_fail(invocation, &err);
         goto out;
     }

@@ -24,6 +24,7 @@ const struct command cmd_runs = {
 
 struct listing {
     struct output *output;
+    struct history history;
     size_t count;
     int task_columns;
 };
@@ -56,8 +57,9 @@ static void list_json(struct listing *listing, const struct stored_run *run_row,
     else
         jw_real(&w, js_real(js_get(result, "cost_usd"), 0));
     jw_key(&w, "owner");
-    if (run_row->owner.n > 0)
-        jw_str(&w, run_row->owner);
+    struct str owner = history_owner(&listing->history, run_row);
+    if (owner.n > 0)
+        jw_str(&w, owner);
     else
         jw_null(&w);
     jw_end_object(&w);
@@ -80,7 +82,8 @@ static void list_line(struct listing *listing, const struct stored_run *run_row,
     text_column(&line, run_row->run_id, ID_LENGTH, ellipsis);
     buf_text(&line, "  ");
     /* A run that no process works on stands still until somebody resumes it. */
-    bool abandoned = str_is(run_row->status, "running") && run_row->owner.n == 0;
+    bool abandoned =
+        str_is(run_row->status, "running") && history_owner(&listing->history, run_row).n == 0;
     text_column(&line, abandoned ? STR("stopped") : run_row->status, 9, ellipsis);
     buf_text(&line, "  ");
     text_date(&line, run_row->started_at);
@@ -128,21 +131,21 @@ static int check_status(struct str status, struct err *err)
 
 static enum exit_code run(struct invocation *invocation)
 {
-    struct history history;
     struct err err = ERR_INIT;
     int64_t limit;
     int columns, lines;
     struct str status = arguments_value(&invocation->arguments, "status");
     output_size(&invocation->output, &columns, &lines);
-    struct listing listing = {&invocation->output, 0, columns > 130 ? columns - 92 : 40};
+    struct listing listing = {.output = &invocation->output,
+                              .task_columns = columns > 130 ? columns - 92 : 40};
+    struct history *history = &listing.history;
     if (arguments_number(&invocation->arguments, "limit", 1, 1000000, 20, &limit, &err) != 0 ||
-        check_status(status, &err) != 0 ||
-        history_open(&history, &invocation->arguments, &err) != 0)
+        check_status(status, &err) != 0 || history_open(history, &invocation->arguments, &err) != 0)
         return command_fail(invocation, &err);
-    int result = history.store->ops->runs(history.store, status, (size_t)limit, clock_now_ms(),
-                                          list_one, &listing, &err);
+    int result = history->store->ops->runs(history->store, status, (size_t)limit, clock_now_ms(),
+                                           list_one, &listing, &err);
     if (result == 0 && listing.count == 0 && invocation->output.format == OUTPUT_TEXT)
         output_print(&invocation->output, "No runs yet. Start one: cadre run \"task\"\n");
-    history_close(&history);
+    history_close(history);
     return result == 0 ? EXIT_CODE_DONE : command_fail(invocation, &err);
 }

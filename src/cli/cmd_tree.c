@@ -1,9 +1,8 @@
-/* `cadre tree`: the agents of a stored run. The log is folded with the same code that a resume uses, so the tree shows
- * what the run itself would know. */
+/* `cadre tree`: the agents of a stored run. The log is folded with the same code that a resume
+ * uses, so the tree shows what the run itself would know. */
 #include "cli/command.h"
 #include "cli/history.h"
 #include "cli/view.h"
-#include "os/clock.h"
 
 static enum exit_code run(struct invocation *invocation);
 
@@ -26,7 +25,6 @@ const struct command cmd_tree = {
 struct fold {
     struct run *run;
     struct arena arena;
-    int64_t last_ts;
     struct err err;
 };
 
@@ -34,7 +32,6 @@ static int fold_event(void *user, const struct stored_event *stored)
 {
     struct fold *fold = user;
     struct event event;
-    fold->last_ts = stored->row.ts;
     if (event_parse(&stored->row, &fold->arena, &event, &fold->err) != 0 ||
         run_apply(fold->run, &event, &fold->err) != 0)
         return 1;
@@ -85,7 +82,7 @@ static void print_json(struct output *output, const struct view *view)
     }
 }
 
-static void print_tree(struct output *output, const struct view *view, int64_t now)
+static void print_tree(struct output *output, const struct view *view)
 {
     struct buf text;
     int columns, lines;
@@ -94,7 +91,7 @@ static void print_tree(struct output *output, const struct view *view, int64_t n
     struct tree_style style = {output->target == OUTPUT_TERMINAL ? columns : 400, 0, output->colour,
                                output->glyphs};
     buf_init(&text, SIZE_MAX / 4);
-    view_render(view, now, &style, &text);
+    view_render(view, 0, &style, &text);
     output_print(output, "%.*s", STR_FMT(buf_view(&text)));
     buf_release(&text);
 }
@@ -117,11 +114,12 @@ static enum exit_code run(struct invocation *invocation)
         result = -1;
     }
     if (result == 0) {
-        view_update_all(&view, fold.run, fold.last_ts);
+        /* No clock: how long something takes is known only while it is watched. */
+        view_update_all(&view, fold.run, 0);
         if (invocation->output.format == OUTPUT_JSON)
             print_json(&invocation->output, &view);
         else
-            print_tree(&invocation->output, &view, fold.last_ts);
+            print_tree(&invocation->output, &view);
     }
     run_free(fold.run);
     arena_release(&fold.arena);

@@ -1,6 +1,7 @@
-/* What a command is. Each lives in a file of its own, cmd_<name>.c, that opens with its entry and ends with the
- * function that runs it; commands.c lists the entries once. To add a command, copy a neighbour, change its entry,
- * and add it to that list: help, docs/cli.md and suggestions follow from the entry. */
+/* What a command is. Each lives in a file of its own, cmd_<name>.c, that opens with its entry and
+ * ends with the function that runs it; commands.c lists the entries once. To add a command, copy a
+ * neighbour, change its entry, and add it to that list: help, docs/cli.md and suggestions follow
+ * from the entry. */
 #ifndef CADRE_CLI_COMMAND_H
 #define CADRE_CLI_COMMAND_H
 
@@ -25,7 +26,8 @@ struct command {
     enum exit_code (*run)(struct invocation *invocation);
 };
 
-/* Prints what the error says on stderr (and as a JSON line where the caller asked for JSON); returns its exit code. */
+/* Prints what the error says on stderr (and as a JSON line where the caller asked for JSON);
+ * returns its exit code. */
 enum exit_code command_fail(struct invocation *invocation, const struct err *err);
 
 #endif

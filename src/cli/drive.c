@@ -1,7 +1,9 @@
-/* One run on one loop: the engine's callbacks feed the display, signals and answers go back to the engine.
+/* One run on one loop: the engine's callbacks feed the display, signals and answers go back to the
+ * engine.
  *
- * The first Ctrl-C (or SIGTERM, SIGHUP) asks the run to wind down; the second ends the process at once: the log is
- * durable and the run can be resumed. A reader of the output who went away counts as a first Ctrl-C. */
+ * The first Ctrl-C (or SIGTERM, SIGHUP) asks the run to wind down; the second ends the process at
+ * once: the log is durable and the run can be resumed. A reader of the output who went away counts
+ * as a first Ctrl-C. */
 #include "cli/drive.h"
 
 #include <signal.h>
@@ -38,7 +40,8 @@ struct driver {
     struct err failure;
 };
 
-/* --- ending it ---------------------------------------------------------------------------------------- */
+/* --- ending it
+ * ---------------------------------------------------------------------------------------- */
 
 static void say(struct driver *driver, const char *text)
 {
@@ -79,7 +82,8 @@ static void check_reader(struct driver *driver)
     }
 }
 
-/* --- what the engine says ----------------------------------------------------------------------------- */
+/* --- what the engine says
+ * ----------------------------------------------------------------------------- */
 
 static void on_event(void *user, const struct run *run, const struct event_row *row)
 {
@@ -88,7 +92,7 @@ static void on_event(void *user, const struct run *run, const struct event_row *
     /* The first event of a resumed run comes when its state is already there, whole. */
     if (driver->view.count == 0)
         view_update_all(&driver->view, run, clock_now_ms());
-    else
+    else if (driver->display == DISPLAY_TREE || !view_knows(&driver->view, row->agent_no))
         view_update(&driver->view, run, row->agent_no, clock_now_ms());
     if (row->call_id.n > 0 &&
         (str_is(row->category, "tool") || str_is(row->type, "permission.denied")))
@@ -131,7 +135,8 @@ static void on_end(void *user, struct str run_id_text, const struct run *run,
     uv_stop(&driver->loop);
 }
 
-/* --- questions ---------------------------------------------------------------------------------------- */
+/* --- questions
+ * ---------------------------------------------------------------------------------------- */
 
 static void questions_begin(void *user)
 {
@@ -157,7 +162,8 @@ static void on_answer(void *user, const struct question *question, enum question
         output_error(driver->output, "%s", err.message);
 }
 
-/* --- the first line ----------------------------------------------------------------------------------- */
+/* --- the first line
+ * ----------------------------------------------------------------------------------- */
 
 static void print_first_json(struct driver *driver)
 {
@@ -208,7 +214,8 @@ static void print_first_line(struct driver *driver)
     buf_release(&cap);
 }
 
-/* --- one run ------------------------------------------------------------------------------------------ */
+/* --- one run
+ * ------------------------------------------------------------------------------------------ */
 
 static int begin(struct driver *driver, struct err *err)
 {
@@ -302,6 +309,20 @@ out:
     return result;
 }
 
+/* Whether the failed run is in the store, so that it is true to say that it can be resumed. */
+static bool can_go_on(struct driver *driver)
+{
+    struct store *store = NULL;
+    struct err ignored = ERR_INIT;
+    struct id found;
+    if (driver->failure.class == ERR_CORRUPT || driver->failure.class == ERR_NOT_FOUND ||
+        wire_store(driver->drive->wire, &store, &ignored) != 0)
+        return false;
+    bool there = store->ops->run_find(store, id_str(&driver->run_id), &found, &ignored) == 0;
+    store->ops->close(store);
+    return there;
+}
+
 static enum exit_code finish(struct driver *driver)
 {
     struct invocation *invocation = driver->invocation;
@@ -310,15 +331,13 @@ static enum exit_code finish(struct driver *driver)
     enum exit_code code = EXIT_CODE_FAILED;
     if (driver->failure.class != ERR_NONE) {
         code = command_fail(invocation, &driver->failure);
-        if (driver->failure.class != ERR_NOT_FOUND)
+        if (can_go_on(driver))
             output_error(driver->output, "the log is intact; go on with: cadre resume %s",
                          driver->run_id.text);
         return code;
     }
     if (wire_store(driver->drive->wire, &store, &err) != 0)
         return command_fail(invocation, &err);
-    if (driver->display == DISPLAY_LINES || driver->display == DISPLAY_TREE)
-        output_print(driver->output, "\n");
     if (ending_print(driver->output, store, id_str(&driver->run_id),
                      driver->display == DISPLAY_NOTHING ? ENDING_ANSWER : ENDING_ALL,
                      clock_now_ms(), &code, &err) != 0)

@@ -1,5 +1,6 @@
-/* Drives one run to its end and shows it: a live tree on a terminal, plain lines without one, JSON lines for programs,
- * nothing but the answer when quiet. Used by `run`, `resume` and `cancel --now`. Owns the loop while it works. */
+/* Drives one run to its end and shows it: a live tree on a terminal, plain lines without one, JSON
+ * lines for programs, nothing but the answer when quiet. Used by `run`, `resume` and `cancel
+ * --now`. Owns the loop while it works. */
 #ifndef CADRE_CLI_DRIVE_H
 #define CADRE_CLI_DRIVE_H
 

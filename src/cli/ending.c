@@ -82,6 +82,8 @@ static int print_run(void *user, const struct stored_run *run)
     if (ending->output->format == OUTPUT_JSON) {
         print_json(ending, run, result);
     } else {
+        if (response.n > 0 && ending->parts == ENDING_ALL)
+            output_print(ending->output, "\n");
         if (response.n > 0)
             output_clean(ending->output, response, UTF8_LINES);
         if (ending->code != EXIT_CODE_DONE)

@@ -10,7 +10,8 @@ static const struct {
     {ERR_TIMEOUT, EXIT_CODE_TIMEOUT}, {ERR_CANCELLED, EXIT_CODE_CANCELLED},
 };
 
-/* The first row that fits wins; NULL fits everything. A run that a gate failed has an outcome of "completed". */
+/* The first row that fits wins; NULL fits everything. A run that a gate failed has an outcome of
+ * "completed". */
 static const struct {
     const char *status, *outcome;
     enum exit_code code;

@@ -15,8 +15,8 @@ enum exit_code {
 
 /* For a command that could not do its work. */
 enum exit_code exit_of_error(enum err_class class);
-/* For an ended run: its status ("completed", "failed", "cancelled") and its root's outcome ("budget_exceeded" …, may be
- * empty). */
+/* For an ended run: its status ("completed", "failed", "cancelled") and its root's outcome
+ * ("budget_exceeded" …, may be empty). */
 enum exit_code exit_of_run(struct str status, struct str outcome);
 
 #endif

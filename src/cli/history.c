@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "engine/wake.h"
 #include "os/clock.h"
 
 int history_open(struct history *history, const struct arguments *arguments, struct err *err)
@@ -29,11 +30,20 @@ void history_close(struct history *history)
     *history = (struct history){0};
 }
 
+struct str history_owner(const struct history *history, const struct stored_run *run)
+{
+    if (run->owner.n == 0 ||
+        wake_owner(wire_config(history->wire)->store_path, run->owner) == WAKE_GONE)
+        return STR_NONE;
+    return run->owner;
+}
+
 static int copy_run(void *user, const struct stored_run *run)
 {
     struct history_run *copy = user;
     struct stored_run *out = &copy->run;
     *out = *run;
+    out->owner = history_owner(copy->history, run);
     struct str *const texts[] = {
         &out->run_id,         &out->session_id,  &out->user_id,    &out->workspace_id,
         &out->workspace_path, &out->task,        &out->model,      &out->status,
@@ -46,6 +56,7 @@ static int copy_run(void *user, const struct stored_run *run)
 
 int history_run(struct history *history, struct history_run *copy, struct err *err)
 {
+    copy->history = history;
     arena_init(&copy->arena);
     return history->store->ops->run(history->store, id_str(&history->run_id), clock_now_ms(),
                                     copy_run, copy, err);

@@ -1,4 +1,5 @@
-/* What every command about stored runs opens: the config's store, and the run that was named. Blocking. */
+/* What every command about stored runs opens: the config's store, and the run that was named.
+ * Blocking. */
 #ifndef CADRE_CLI_HISTORY_H
 #define CADRE_CLI_HISTORY_H
 
@@ -16,8 +17,14 @@ int history_open(struct history *history, const struct arguments *arguments,
                  struct err *err) NODISCARD;
 void history_close(struct history *history);
 
-/* A run's row, copied out: the store's views do not outlive their callback. */
+/* The process that works on the run, or STR_NONE. A lease outlives a process that was killed: the
+ * owner itself is asked. */
+struct str history_owner(const struct history *history, const struct stored_run *run);
+
+/* A run's row, copied out: the store's views do not outlive their callback. The owner is one that
+ * lives. */
 struct history_run {
+    const struct history *history;
     struct arena arena;
     struct stored_run run;
 };

@@ -1,5 +1,5 @@
-/* One line per event: a table says which events are worth one, under which word, and which field of the payload tells
- * most. */
+/* One line per event: a table says which events are worth one, under which word, and which field of
+ * the payload tells most. */
 #include "cli/lines.h"
 
 #include "base/json.h"
@@ -14,6 +14,7 @@ enum shown {
     SHOWN_TOOL,     /* the tool and its telling argument */
     SHOWN_IF_ERROR, /* the field, when the outcome is an error */
     SHOWN_IF_LATER, /* "attempt N", when N is not the first */
+    SHOWN_CLAMPS,   /* which fields, and by what */
     SHOWN_SUMMARY,  /* the event's own summary */
 };
 
@@ -36,10 +37,19 @@ static const struct {
     {"permission.asked", "asks", SHOWN_TOOL, NULL},
     {"permission.granted", "granted", SHOWN_FIELD, "tool"},
     {"permission.denied", "denied", SHOWN_SUMMARY, NULL},
-    {"contract.clamped", "clamped", SHOWN_SUMMARY, NULL},
+    {"contract.clamped", "clamped", SHOWN_CLAMPS, "clamps"},
     {"budget.refused", "budget", SHOWN_SUMMARY, NULL},
     {"budget.warned", "budget", SHOWN_SUMMARY, NULL},
 };
+
+static void add_clamps(const struct js *clamps, struct buf *out)
+{
+    for (size_t i = 0; i < js_count(clamps); i++) {
+        const struct js *clamp = js_at(clamps, i);
+        buf_printf(out, "%s%.*s by %.*s", i > 0 ? ", " : "", STR_FMT(js_get_str(clamp, "field")),
+                   STR_FMT(js_get_str(clamp, "by")));
+    }
+}
 
 /* What the line says after its word; nothing where the event is not worth a line. */
 static void detail_of(const struct event_row *row, size_t i, const struct js *payload,
@@ -61,6 +71,9 @@ static void detail_of(const struct event_row *row, size_t i, const struct js *pa
     case SHOWN_IF_LATER:
         if (js_get_int(payload, "attempt", 0) > 0)
             buf_printf(out, "attempt %lld", (long long)js_get_int(payload, "attempt", 0) + 1);
+        break;
+    case SHOWN_CLAMPS:
+        add_clamps(js_get(payload, table[i].field), out);
         break;
     case SHOWN_SUMMARY:
         buf_str(out, row->summary);
@@ -105,13 +118,14 @@ void lines_timeline(const struct event_row *row, struct str agent_name, struct b
     buf_text(out, "  ");
     add_name(out, utf8_cut(agent_name, 64));
     buf_text(out, "  ");
-    text_column(out, row->type, 31, ELLIPSIS_UTF8);
+    text_column(out, row->type, 32, ELLIPSIS_UTF8);
     buf_text(out, "  ");
     text_cut(out, row->summary, TEXT_COLUMNS, ELLIPSIS_UTF8);
     buf_char(out, '\n');
 }
 
-/* A model may have laid its arguments out over several lines. A raw line break in JSON can only stand between values. */
+/* A model may have laid its arguments out over several lines. A raw line break in JSON can only
+ * stand between values. */
 static void add_on_one_line(struct buf *out, struct str json)
 {
     size_t from = out->n;

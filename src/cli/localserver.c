@@ -1,4 +1,5 @@
-/* A tiny HTTP GET on a raw socket. It speaks HTTP/1.0, so that the body ends with the connection and is never chunked. */
+/* A tiny HTTP GET on a raw socket. It speaks HTTP/1.0, so that the body ends with the connection
+ * and is never chunked. */
 #include "cli/localserver.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
-/* Asks a model server which models it has: GET /v1/models over a plain socket, with a deadline. Blocking: for commands,
- * before the loop runs. The answer comes from whoever listens there, and is treated so. */
+/* Asks a model server which models it has: GET /v1/models over a plain socket, with a deadline.
+ * Blocking: for commands, before the loop runs. The answer comes from whoever listens there, and is
+ * treated so. */
 #ifndef CADRE_CLI_LOCALSERVER_H
 #define CADRE_CLI_LOCALSERVER_H
 
@@ -13,8 +14,8 @@ struct localserver {
     size_t model_count;
 };
 
-/* base_url: "http://host[:port][/path]"; "/models" is added. RETRY: nobody answers, or not in time. PROVIDER: the answer is
- * no list of models. USAGE: an address that this cannot ask (https). */
+/* base_url: "http://host[:port][/path]"; "/models" is added. RETRY: nobody answers, or not in time.
+ * PROVIDER: the answer is no list of models. USAGE: an address that this cannot ask (https). */
 int localserver_ask(struct str base_url, int deadline_ms, struct localserver *server,
                     struct err *err) NODISCARD;
 /* The first server that answers on loopback, port 11434, then 8080. NOT_FOUND: none. */

@@ -1,4 +1,4 @@
-/* Parsing of a command line by its table of options, and suggestions for what was mistyped. Pure. */
+/* Parsing of a command line by its table of options; suggestions for what was mistyped. Pure. */
 #include "cli/options.h"
 
 #include <stdio.h>
@@ -127,7 +127,8 @@ int arguments_number(const struct arguments *arguments, const char *name, int64_
     return 0;
 }
 
-/* Edits (insert, drop, change, swap of neighbours) that make a into b; both at most SUGGEST_LENGTH long. */
+/* Edits (insert, drop, change, swap of neighbours) that make a into b; both at most SUGGEST_LENGTH
+ * long. */
 static int edit_distance(struct str a, struct str b)
 {
     int rows[3][SUGGEST_LENGTH + 1];

@@ -1,6 +1,6 @@
-/* The option parser: a command's table of options and its operands become `struct arguments`. It knows --name VALUE,
- * --name=VALUE, switches, and "--" before operands that look like options. Options may stand anywhere. Pure: views
- * point into argv. */
+/* The option parser: a command's table of options and its operands become `struct arguments`. It
+ * knows --name VALUE, --name=VALUE, switches, and "--" before operands that look like options.
+ * Options may stand anywhere. Pure: views point into argv. */
 #ifndef CADRE_CLI_OPTIONS_H
 #define CADRE_CLI_OPTIONS_H
 
@@ -44,19 +44,22 @@ struct arguments {
     int operand_count;
 };
 
-/* Class USAGE; an unknown option is answered with the nearest known one. Counting operands is the caller's. More
- * than OPERANDS_MAX are counted but not kept. */
+/* Class USAGE; an unknown option is answered with the nearest known one. Counting operands is the
+ * caller's. More than OPERANDS_MAX are counted but not kept. */
 int options_parse(const struct option *options, int argc, char *const *argv,
                   struct arguments *arguments, struct err *err) NODISCARD;
-/* What was given for the option, or STR_NONE. Asking for a name that is not in the table is a bug and ends the process. */
+/* What was given for the option, or STR_NONE. Asking for a name that is not in the table is a bug
+ * and ends the process. */
 struct str arguments_value(const struct arguments *arguments, const char *name);
 bool arguments_has(const struct arguments *arguments, const char *name);
-/* The value as a whole number within [minimum, maximum]; `otherwise` where the option was not given. */
+/* The value as a whole number within [minimum, maximum]; `otherwise` where the option was not
+ * given. */
 int arguments_number(const struct arguments *arguments, const char *name, int64_t minimum,
                      int64_t maximum, int64_t otherwise, int64_t *number,
                      struct err *err) NODISCARD;
 
-/* The nearest of the names that `next` walks (NULL ends it), or NULL when none is near enough to be meant. */
+/* The nearest of the names that `next` walks (NULL ends it), or NULL when none is near enough to be
+ * meant. */
 typedef const char *suggest_next(const void *table, size_t i);
 const char *suggest(struct str typed, suggest_next *next, const void *table);
 

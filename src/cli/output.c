@@ -1,4 +1,4 @@
-/* Terminal facts, cleaned text, JSON lines, errors. Writes may block as long as the reader is slow. */
+/* Terminal facts, cleaned text, JSON lines, errors. Writes block while the reader is slow. */
 #include "cli/output.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
-/* Where a command writes: what stdout is (a terminal or not, how wide, colours, UTF-8), text and JSON lines, errors.
- * Everything that came from a model, a file or a log is cleaned on its way out. One thread at a time. */
+/* Where a command writes: what stdout is (a terminal or not, how wide, colours, UTF-8), text and
+ * JSON lines, errors. Everything that came from a model, a file or a log is cleaned on its way out.
+ * One thread at a time. */
 #ifndef CADRE_CLI_OUTPUT_H
 #define CADRE_CLI_OUTPUT_H
 
@@ -20,7 +21,8 @@ enum output_style { STYLE_BOLD, STYLE_DIM, STYLE_GREEN, STYLE_RED, STYLE_YELLOW,
 
 /* Looks at stdout, TERM, NO_COLOR and the locale. */
 void output_open(struct output *output, enum output_format format);
-/* Flushes. -1 when something could not be written: the caller has no right to say that all went well. */
+/* Flushes. -1 when something could not be written: the caller has no right to say that all went
+ * well. */
 int output_close(struct output *output, struct err *err) NODISCARD;
 /* Columns and lines of the terminal; 80 and 24 where there is none. */
 void output_size(const struct output *output, int *columns, int *lines);

@@ -1,4 +1,5 @@
-/* A child process of a command: its output shown, thrown away or read, every wait with a deadline. Blocking. */
+/* A child process of a command: its output shown, thrown away or read, every wait with a deadline.
+ * Blocking. */
 #ifndef CADRE_CLI_PROCESS_H
 #define CADRE_CLI_PROCESS_H
 
@@ -19,14 +20,16 @@ struct process {
     struct buf pending;
 };
 
-/* argv[0] is looked for in PATH unless it has a slash. environment NULL: ours. stdin is /dev/null unless shown. */
+/* argv[0] is looked for in PATH unless it has a slash. environment NULL: ours. stdin is /dev/null
+ * unless shown. */
 int process_start(struct process *process, const char *const *argv, char *const *environment,
                   enum process_output output, struct err *err) NODISCARD;
-/* The next line without its newline; lives until the next call. -1: TIMEOUT, or NOT_FOUND at the end. */
+/* The next line without its newline; lives until the next call. -1: TIMEOUT, or NOT_FOUND at the
+ * end. */
 int process_line(struct process *process, int64_t deadline, struct str *line,
                  struct err *err) NODISCARD;
-/* Waits for its end; kills it when the deadline (monotonic milliseconds) passes. *code: exit code, or 128 + the signal's
- * number. Releases everything. */
+/* Waits for its end; kills it when the deadline (monotonic milliseconds) passes. *code: exit code,
+ * or 128 + the signal's number. Releases everything. */
 int process_end(struct process *process, int64_t deadline, int *code, struct err *err) NODISCARD;
 
 #endif

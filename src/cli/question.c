@@ -1,5 +1,5 @@
-/* A queue of questions; the first one stands on the screen. What was typed before a question was shown is thrown away:
- * nobody can have meant it as an answer. */
+/* A queue of questions; the first one stands on the screen. What was typed before a question was
+ * shown is thrown away: nobody can have meant it as an answer. */
 #include "cli/question.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* Questions to the person at the terminal: "may this tool run?". They are put one after the other; the answer is a line
- * on stdin. Loop thread. */
+/* Questions to the person at the terminal: "may this tool run?". They are put one after the other;
+ * the answer is a line on stdin. Loop thread. */
 #ifndef CADRE_CLI_QUESTION_H
 #define CADRE_CLI_QUESTION_H
 
@@ -20,7 +20,8 @@ enum question_answer { QUESTION_NO, QUESTION_YES };
 
 struct questions {
     struct output *output;
-    int fd; /* the terminal, opened anew: polling must not make the shell's own descriptor non-blocking */
+    /* The terminal, opened anew: polling must not make the shell's own descriptor non-blocking. */
+    int fd;
     uv_poll_t input;
     enum { INPUT_CLOSED, INPUT_IDLE, INPUT_READING, INPUT_ENDED } state;
     struct question *waiting[QUESTIONS_MAX];

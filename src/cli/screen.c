@@ -1,5 +1,5 @@
-/* Redrawing in place: move up over the lines that stand there, write each line anew, clear what is left. The lines'
- * widths are kept, because a terminal that became narrower has wrapped them. */
+/* Redrawing in place: move up over the lines that stand there, write each line anew, clear what is
+ * left. The lines' widths are kept, because a terminal that became narrower has wrapped them. */
 #include "cli/screen.h"
 
 #include <signal.h>

@@ -1,5 +1,5 @@
-/* The live tree: redraws in place at most ten times a second, hides the cursor meanwhile and gives it back on every way
- * out of the process that can be caught. Only for a terminal. Loop thread. */
+/* The live tree: redraws in place at most ten times a second, hides the cursor meanwhile and gives
+ * it back on every way out of the process that can be caught. Only for a terminal. Loop thread. */
 #ifndef CADRE_CLI_SCREEN_H
 #define CADRE_CLI_SCREEN_H
 
@@ -27,8 +27,8 @@ int screen_start(struct screen *screen, uv_loop_t *loop, struct output *output,
 /* Takes the tree off the screen, so that other text can be written, and draws it again beneath. */
 void screen_pause(struct screen *screen);
 void screen_resume(struct screen *screen);
-/* Leaves the whole tree, as it is now, in the scrollback, shows the cursor and closes the handles (the loop must
- * run once more). */
+/* Leaves the whole tree, as it is now, in the scrollback, shows the cursor and closes the handles
+ * (the loop must run once more). */
 void screen_stop(struct screen *screen);
 /* Shows the cursor. Safe in a signal handler; does nothing to a stdout that is no terminal. */
 void screen_restore_cursor(void);

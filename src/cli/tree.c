@@ -1,7 +1,7 @@
 /* Renders rows of agents as a tree. Pure: no terminal is asked, the style says everything.
  *
- * When the rows do not fit, finished agents without visible children go first (oldest first), then the rest from the
- * end; a last line counts what is not shown. */
+ * When the rows do not fit, finished agents without visible children go first (oldest first), then
+ * the rest from the end; a last line counts what is not shown. */
 #include "cli/tree.h"
 
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static void link_nodes(const struct tree_row *rows, size_t count, struct node *n
     for (size_t i = 0; i < count; i++)
         nodes[i] = (struct node){NO_ROW, NO_ROW, NO_ROW, 0, NODE_SHOWN};
     for (size_t i = 1; i < count; i++) {
-        /* A parent that does not stand before its child is no parent: hang the child on the root. */
+        /* A parent that does not stand before its child is no parent: the root takes it. */
         struct node *parent = &nodes[rows[i].parent < i ? rows[i].parent : 0];
         if (parent->last == NO_ROW)
             parent->first = (uint32_t)i;
@@ -73,7 +73,8 @@ static void hide(const struct tree_row *rows, struct node *nodes, size_t i)
     nodes[rows[i].parent < i ? rows[i].parent : 0].shown_children--;
 }
 
-/* Hides rows until at most `lines` lines are left, the counting line included. Returns how many are hidden. */
+/* Hides rows until at most `lines` lines are left, the counting line included. Returns how many are
+ * hidden. */
 static size_t fit(const struct tree_row *rows, size_t count, struct node *nodes, int lines)
 {
     if (lines <= 0 || count <= (size_t)lines)
@@ -206,7 +207,7 @@ static uint32_t next_shown(const struct drawing *d, uint32_t i)
     return i;
 }
 
-/* Depth first without recursion: a parent's row is found through `parent`, so depth costs no stack. */
+/* Depth first without recursion: the way back up is in `parent`, so depth costs no stack. */
 static void draw_all(struct drawing *d)
 {
     struct buf lead;

@@ -1,5 +1,5 @@
-/* The tree of agents as text: a pure function from rows to lines, for the live display and for `cadre tree`. No line is
- * wider than the style says, whatever the rows hold. */
+/* The tree of agents as text: a pure function from rows to lines, for the live display and for
+ * `cadre tree`. No line is wider than the style says, whatever the rows hold. */
 #ifndef CADRE_CLI_TREE_H
 #define CADRE_CLI_TREE_H
 
@@ -17,8 +17,8 @@ enum tree_state {
     TREE_STATE_COUNT
 };
 
-/* One agent. Rows stand in the order of their numbers; a row's parent stands before it; the first is the root. Text may
- * be anything: it is cleaned and cut here. */
+/* One agent. Rows stand in the order of their numbers; a row's parent stands before it; the first
+ * is the root. Text may be anything: it is cleaned and cut here. */
 struct tree_row {
     uint32_t parent; /* index of the parent's row; the root's is its own */
     enum tree_state state;

@@ -161,9 +161,12 @@ static void update_one(struct view *view, const struct run *run, uint32_t no, in
     const struct model_settings *model =
         settings_model(run_settings(run), agent->contract.model.name);
     out->parent_no = agent->parent_no;
-    copy_clean(out->id, sizeof out->id, agent->id);
-    copy_clean(out->name, sizeof out->name, no == 0 ? STR("root") : agent->contract.agent.name);
-    copy_clean(out->role, sizeof out->role, no == 0 ? STR_NONE : agent->contract.agent.role);
+    /* These never change. */
+    if (out->id[0] == '\0') {
+        copy_clean(out->id, sizeof out->id, agent->id);
+        copy_clean(out->name, sizeof out->name, no == 0 ? STR("root") : agent->contract.agent.name);
+        copy_clean(out->role, sizeof out->role, no == 0 ? STR_NONE : agent->contract.agent.role);
+    }
     out->tool_calls = agent->account.tool_calls;
     out->tool_limit = agent->account.limits.tool_calls;
     out->tokens = agent->account.spent.tokens;
@@ -218,6 +221,11 @@ void view_delta(struct view *view, uint32_t agent_no, struct str text)
     agent->tail[tail.n] = '\0';
     buf_release(&joined);
     buf_release(&clean);
+}
+
+bool view_knows(const struct view *view, uint32_t agent_no)
+{
+    return agent_no < view->count && view->agents[agent_no].id[0] != '\0';
 }
 
 struct str view_name(const struct view *view, uint32_t agent_no)

@@ -1,5 +1,6 @@
-/* What the display knows about a run: a small copy per agent, taken from the live state when an event of that agent becomes
- * durable, so that nothing here points into a run between two turns of the loop. Loop thread, or any one thread. */
+/* What the display knows about a run: a small copy per agent, taken from the live state when an
+ * event of that agent becomes durable, so that nothing here points into a run between two turns of
+ * the loop. Loop thread, or any one thread. */
 #ifndef CADRE_CLI_VIEW_H
 #define CADRE_CLI_VIEW_H
 
@@ -31,6 +32,7 @@ void view_update(struct view *view, const struct run *run, uint32_t agent_no, in
 /* All agents of a run: after resume, or of a folded log. */
 void view_update_all(struct view *view, const struct run *run, int64_t now);
 void view_delta(struct view *view, uint32_t agent_no, struct str text);
+bool view_knows(const struct view *view, uint32_t agent_no);
 /* "root" or the agent's name and id; "?" for an unknown number. Live until the next update. */
 struct str view_name(const struct view *view, uint32_t agent_no);
 struct str view_id(const struct view *view, uint32_t agent_no);

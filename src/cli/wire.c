@@ -1,8 +1,11 @@
-/* Puts config, workspace, store, model APIs, tools and the scripted model together. Nothing here decides anything about
- * a run. Blocking calls are for the time before and after the loop. */
+/* Puts config, workspace, store, model APIs, tools and the scripted model together. Nothing here
+ * decides anything about a run. Blocking calls are for the time before and after the loop. */
 #include "cli/wire.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "model/openai.h"
 #include "net/http.h"
@@ -26,7 +29,8 @@ struct wire {
 /* Delegation doors that the core opens in this build; the tools' own table holds the rest. */
 static const char *const doors[] = {"spawn_agent"};
 
-/* --- config ------------------------------------------------------------------------------------------- */
+/* --- config
+ * ------------------------------------------------------------------------------------------- */
 
 void wire_flags(const struct arguments *arguments, struct config_flags *flags)
 {
@@ -76,6 +80,18 @@ static struct str directory_of(struct arena *arena, struct str path)
     return arena_copy(arena, (struct str){path.p, n});
 }
 
+/* What is typed is meant from the current directory, wherever the workspace is. */
+static int make_absolute(struct arena *arena, struct str *path, struct err *err)
+{
+    char directory[PATH_MAX];
+    if (path->n == 0 || path->p[0] == '/')
+        return 0;
+    if (getcwd(directory, sizeof directory) == NULL)
+        return err_set(err, ERR_USAGE, "the current directory is gone: %s", strerror(errno));
+    *path = arena_printf(arena, "%s/%.*s", directory, STR_FMT(*path));
+    return 0;
+}
+
 int wire_open(const struct wire_request *request, struct wire **out, struct err *err)
 {
     struct wire *wire = calloc(1, sizeof *wire);
@@ -87,7 +103,11 @@ int wire_open(const struct wire_request *request, struct wire **out, struct err 
         .get = request->need == WIRE_MODEL ? environment_get : environment_without_keys,
         .workspace = wire->workspace.path,
     };
-    if (config_load(&request->flags, &environment, &wire->config, err) != 0)
+    struct config_flags flags = request->flags;
+    if (make_absolute(&wire->workspace.arena, &flags.config_file, err) != 0 ||
+        make_absolute(&wire->workspace.arena, &flags.store, err) != 0)
+        goto fail_workspace;
+    if (config_load(&flags, &environment, &wire->config, err) != 0)
         goto fail_workspace;
     struct list *tools = &wire->config.settings.available_tools;
     for (size_t i = 0; i < tool_count; i++)
@@ -129,7 +149,8 @@ int wire_local_model(struct wire *wire, struct str base_url, struct str model, s
     return config_local_model(&wire->config, base_url, model, err);
 }
 
-/* --- store -------------------------------------------------------------------------------------------- */
+/* --- store
+ * -------------------------------------------------------------------------------------------- */
 
 static int open_store(void *user, struct store **store, struct err *err)
 {
@@ -168,7 +189,8 @@ int wire_find_run(struct wire *wire, struct store *store, struct str typed, stru
     return 0;
 }
 
-/* --- engine ------------------------------------------------------------------------------------------- */
+/* --- engine
+ * ------------------------------------------------------------------------------------------- */
 
 static struct model_port model_of(void *user, struct str api)
 {
@@ -228,7 +250,8 @@ void wire_engine_free(struct wire *wire, struct engine *engine)
     http_global_release();
 }
 
-/* --- demo and version --------------------------------------------------------------------------------- */
+/* --- demo and version
+ * --------------------------------------------------------------------------------- */
 
 int wire_scripted_start(struct scripted **server, uint16_t *port, struct err *err)
 {
@@ -251,7 +274,8 @@ uint64_t wire_scripted_refused(struct scripted *server)
     return stats.refused;
 }
 
-/* Declared here, because each library's header belongs to one folder and a version is all that is wanted. */
+/* Declared here, because each library's header belongs to one folder and a version is all that is
+ * wanted. */
 const char *sqlite3_libversion(void);
 char *curl_version(void);
 const char *jansson_version_str(void);

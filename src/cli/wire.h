@@ -1,5 +1,6 @@
-/* Wiring: config, workspace, store, model APIs and tools put together for one command. The only place, with main.c, that
- * knows which adapters there are. Opened once per command; not for several threads. */
+/* Wiring: config, workspace, store, model APIs and tools put together for one command. The only
+ * place, with main.c, that knows which adapters there are. Opened once per command; not for several
+ * threads. */
 #ifndef CADRE_CLI_WIRE_H
 #define CADRE_CLI_WIRE_H
 
@@ -38,8 +39,8 @@ int wire_store(struct wire *wire, struct store **store, struct err *err) NODISCA
 int wire_find_run(struct wire *wire, struct store *store, struct str typed, struct id *run_id,
                   struct err *err) NODISCARD;
 
-/* An engine on the loop with every adapter of this build. End it with wire_engine_free, which runs the loop until all
- * handles are closed. */
+/* An engine on the loop with every adapter of this build. End it with wire_engine_free, which runs
+ * the loop until all handles are closed. */
 int wire_engine(struct wire *wire, uv_loop_t *loop, const struct engine_watch *watch,
                 struct engine **engine, struct err *err) NODISCARD;
 void wire_engine_free(struct wire *wire, struct engine *engine);

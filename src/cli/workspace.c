@@ -1,5 +1,5 @@
-/* The workspace's facts. Instruction files are opened through a scope: a link in a repository cannot bring a file from
- * outside into a prompt. */
+/* The workspace's facts. Instruction files are opened through a scope: a link in a repository
+ * cannot bring a file from outside into a prompt. */
 #include "cli/workspace.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* Who and where: the workspace, its instruction files, and the identities that a run is filed under. Blocking file reads,
- * before the loop runs. */
+/* Who and where: the workspace, its instruction files, and the identities that a run is filed
+ * under. Blocking file reads, before the loop runs. */
 #ifndef CADRE_CLI_WORKSPACE_H
 #define CADRE_CLI_WORKSPACE_H
 
@@ -19,8 +19,9 @@ struct workspace {
 /* directory: STR_NONE for the current one. Class USAGE when there is no such directory. */
 int workspace_open(struct workspace *workspace, struct str directory, struct err *err) NODISCARD;
 void workspace_release(struct workspace *workspace);
-/* Text of AGENTS.md and ENVIRONMENT.md, each under a heading, mended and cut at INSTRUCTIONS_FILE_MAX; STR_NONE where there are
- * none. A file that is there and cannot be read inside the workspace (a link that leads out, a device) is an error. */
+/* Text of AGENTS.md and ENVIRONMENT.md, each under a heading, mended and cut at
+ * INSTRUCTIONS_FILE_MAX; STR_NONE where there are none. A file that is there and cannot be read
+ * inside the workspace (a link that leads out, a device) is an error. */
 int workspace_instructions(struct workspace *workspace, struct str *text,
                            struct err *err) NODISCARD;
 

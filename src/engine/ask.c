@@ -49,10 +49,10 @@ static struct str render(struct live *live, const struct agent *agent, const str
         live->rendered_count = count;
     }
     struct rendered *rendered = &live->rendered[agent->no];
-    if (rendered->attempt != agent->attempt || rendered->message_count > agent->message_count) {
+    if (rendered->generation != agent->generation) {
         buf_clear(&rendered->fragments);
         rendered->message_count = 0;
-        rendered->attempt = agent->attempt;
+        rendered->generation = agent->generation;
     }
     for (; rendered->message_count < agent->message_count; rendered->message_count++)
         ops->render(&agent->messages[rendered->message_count], &rendered->fragments);

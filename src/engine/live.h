@@ -14,7 +14,7 @@ struct wake;
 struct rendered {
     struct buf fragments;
     size_t message_count;
-    int64_t attempt;
+    uint64_t generation; /* of the agent's conversation */
 };
 
 struct live {

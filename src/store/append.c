@@ -19,7 +19,7 @@ enum outcome {
 struct appending {
     struct sqlite_store *s;
     const struct append_batch *batch;
-    struct owned_run run;
+    struct known_run run;
     uint64_t head_seq;
     struct hash head_hash;
 };

@@ -75,17 +75,19 @@ int handle_wait(void *handle, int attempt);
 
 /* --- shared lookups ---------------------------------------------------------------------------------- */
 
-/* NOT_FOUND for an unknown run. */
-int run_number(struct sqlite_store *s, struct str run_id, int64_t *run_no,
-               struct err *err) NODISCARD;
-struct owned_run {
+struct known_run {
     int64_t run_no;
     struct id
         id; /* as stored, whatever the case of the caller's letters: the chain starts from it */
 };
 
+/* NOT_FOUND for an unknown run. */
+int run_known(struct sqlite_store *s, struct str run_id, struct known_run *run,
+              struct err *err) NODISCARD;
+int run_number(struct sqlite_store *s, struct str run_id, int64_t *run_no,
+               struct err *err) NODISCARD;
 /* NOT_FOUND for an unknown run; CANCELLED unless the lease's epoch is this one and it was not released. */
-int run_owned(struct sqlite_store *s, struct str run_id, uint64_t epoch, struct owned_run *run,
+int run_owned(struct sqlite_store *s, struct str run_id, uint64_t epoch, struct known_run *run,
               struct err *err) NODISCARD;
 /* Writes one change of a projection inside the caller's transaction. */
 int projection_write(struct sqlite_store *s, struct str run_id, int64_t run_no,

@@ -79,7 +79,7 @@ int sqlite_inbox_take(struct store *store, struct str run_id, uint64_t epoch, st
                       void *user, struct err *err)
 {
     struct sqlite_store *s = sqlite_store_of(store);
-    struct owned_run run;
+    struct known_run run;
     /* The fence and the messages are of one moment. */
     if (transaction_read(s, err) < 0)
         return -1;

@@ -3,20 +3,37 @@
  * somebody else takes it, so a slow owner is not fenced by the clock alone. */
 #include "store/handle.h"
 
-int run_number(struct sqlite_store *s, struct str run_id, int64_t *run_no, struct err *err)
+/* The first two columns are the number and the id. */
+static void run_from_row(struct call *call, struct known_run *run)
+{
+    struct str id = call_text(call, 1);
+    run->run_no = call_number(call, 0);
+    memcpy(run->id.text, id.p, id.n < ID_LENGTH ? id.n : ID_LENGTH);
+}
+
+int run_known(struct sqlite_store *s, struct str run_id, struct known_run *run, struct err *err)
 {
     struct call call;
+    *run = (struct known_run){0};
     if (!id_valid(run_id))
         return err_set(err, ERR_NOT_FOUND, "that is not the id of a run (26 letters and digits)");
     call_start(&call, s, STATEMENT_RUN_NUMBER);
     call_str(&call, run_id);
     int row = call_step(&call, "looking for a run", err);
     if (row == 1)
-        *run_no = call_number(&call, 0);
+        run_from_row(&call, run);
     call_end(&call);
     if (row == 0)
         return err_set(err, ERR_NOT_FOUND, "no run %.*s in store %s", STR_FMT(run_id), s->path);
     return row < 0 ? -1 : 0;
+}
+
+int run_number(struct sqlite_store *s, struct str run_id, int64_t *run_no, struct err *err)
+{
+    struct known_run run;
+    int result = run_known(s, run_id, &run, err);
+    *run_no = run.run_no;
+    return result;
 }
 
 static int taken_over(struct str run_id, struct err *err)
@@ -24,11 +41,11 @@ static int taken_over(struct str run_id, struct err *err)
     return err_set(err, ERR_CANCELLED, "run %.*s has another owner now", STR_FMT(run_id));
 }
 
-int run_owned(struct sqlite_store *s, struct str run_id, uint64_t epoch, struct owned_run *run,
+int run_owned(struct sqlite_store *s, struct str run_id, uint64_t epoch, struct known_run *run,
               struct err *err)
 {
     struct call call;
-    *run = (struct owned_run){0};
+    *run = (struct known_run){0};
     if (!id_valid(run_id))
         return err_set(err, ERR_NOT_FOUND, "that is not the id of a run (26 letters and digits)");
     call_start(&call, s, STATEMENT_OWNED_RUN);
@@ -38,9 +55,7 @@ int run_owned(struct sqlite_store *s, struct str run_id, uint64_t epoch, struct 
         return err_set(err, ERR_NOT_FOUND, "no run %.*s in store %s", STR_FMT(run_id), s->path);
     if (row < 0)
         return -1;
-    struct str id = call_text(&call, 1);
-    run->run_no = call_number(&call, 0);
-    memcpy(run->id.text, id.p, id.n < ID_LENGTH ? id.n : ID_LENGTH);
+    run_from_row(&call, run);
     bool current = (uint64_t)call_number(&call, 2) == epoch && call_number(&call, 3) == 1;
     call_end(&call);
     return current ? 0 : taken_over(run_id, err);

@@ -192,13 +192,13 @@ int sqlite_head(struct store *store, struct str run_id, uint64_t *seq, struct ha
 {
     struct sqlite_store *s = sqlite_store_of(store);
     struct call call;
-    int64_t run_no = 0;
-    if (run_number(s, run_id, &run_no, err) < 0)
+    struct known_run run;
+    if (run_known(s, run_id, &run, err) < 0)
         return -1;
     *seq = 0;
-    *hash = chain_start(run_id);
+    *hash = chain_start(id_str(&run.id));
     call_start(&call, s, STATEMENT_HEAD);
-    call_int(&call, run_no);
+    call_int(&call, run.run_no);
     int row = call_step(&call, "reading the end of a log", err);
     if (row == 1) {
         struct stored_event last = {.row.seq = (uint64_t)call_number(&call, 0)};

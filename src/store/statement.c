@@ -26,7 +26,7 @@ static const char *const sql[STATEMENT_COUNT] = {
     [STATEMENT_COMMIT] = "COMMIT",
     [STATEMENT_ROLLBACK] = "ROLLBACK",
 
-    [STATEMENT_RUN_NUMBER] = "SELECT run_no FROM runs WHERE id = ?",
+    [STATEMENT_RUN_NUMBER] = "SELECT run_no, id FROM runs WHERE id = ?",
 
     [STATEMENT_LEASE_GET] = "SELECT epoch, owner, expires_at FROM leases WHERE run_no = ?",
     [STATEMENT_LEASE_SET] =

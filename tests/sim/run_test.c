@@ -24,6 +24,7 @@ static struct world_plan plan_of(uint64_t seed)
                                .fault_permille = seed % 5 == 0 ? 0 : 80,
                                .cancel_permille = seed % 4 == 0 ? 500 : 0,
                                .depth = 1 + (int64_t)(seed % 3),
+                               .window = seed % 2 == 0 ? 40000 : 14000,
                                .crash_kind = seed % 2 == 0 ? CRASH_LOSES_QUEUE : CRASH_KEEPS_QUEUE};
 }
 
@@ -35,7 +36,7 @@ static void require_sound(const struct world_plan *plan, const struct world_resu
 }
 
 struct totals {
-    int64_t runs, crashes, children, requests, commits, completed;
+    int64_t runs, crashes, children, requests, commits, completed, masked, compacted;
 };
 
 static void add(struct totals *t, const struct world_result *result)
@@ -45,6 +46,8 @@ static void add(struct totals *t, const struct world_result *result)
     t->children += result->children;
     t->requests += result->requests;
     t->commits += result->commits;
+    t->masked += result->masked;
+    t->compacted += result->compacted;
     t->completed += result->status == RUN_COMPLETED;
 }
 
@@ -59,9 +62,12 @@ static void random_runs_end_soundly_without_crashes(void **state)
         require_sound(&plan, &result);
         add(&t, &result);
     }
-    print_message("%lld runs, %lld completed, %lld children, %lld requests\n", (long long)t.runs,
-                  (long long)t.completed, (long long)t.children, (long long)t.requests);
+    print_message(
+        "%lld runs, %lld completed, %lld children, %lld requests, %lld masked, %lld compacted\n",
+        (long long)t.runs, (long long)t.completed, (long long)t.children, (long long)t.requests,
+        (long long)t.masked, (long long)t.compacted);
     assert_true(one >= 0 || (t.children > t.runs && t.completed > 0));
+    assert_true(one >= 0 || (t.masked > 0 && t.compacted > 0));
 }
 
 static void a_crash_at_every_commit_point_is_survived(void **state)

@@ -112,6 +112,29 @@ static const char *keep_string(struct pending *p, size_t *used, struct str text)
     return at;
 }
 
+/* What every API demands: the system first, then a user, and each call answered right behind the message that made it. */
+static void check_conversation(struct world *w, const struct agent *agent)
+{
+    size_t i = 0;
+    while (i < agent->message_count && agent->messages[i].role == MESSAGE_SYSTEM)
+        i++;
+    if (i == 0 || i == agent->message_count || agent->messages[i].role != MESSAGE_USER)
+        wrong(w, "the conversation of agent %u does not start with a system prompt and a task",
+              agent->no);
+    for (; i < agent->message_count; i++) {
+        const struct message *message = &agent->messages[i];
+        if (message->role == MESSAGE_SYSTEM || message->role == MESSAGE_TOOL)
+            wrong(w, "message %zu of agent %u is out of place", i, agent->no);
+        for (size_t k = 0; k < message->call_count; k++) {
+            if (++i >= agent->message_count || agent->messages[i].role != MESSAGE_TOOL ||
+                !str_eq(agent->messages[i].call_id, message->calls[k].id)) {
+                wrong(w, "a call of agent %u is not answered behind message %zu", agent->no, i);
+                return;
+            }
+        }
+    }
+}
+
 static void on_start(void *user, struct pump *pump, const struct effect *effect)
 {
     struct world *w = user;
@@ -142,8 +165,10 @@ static void on_start(void *user, struct pump *pump, const struct effect *effect)
             wrong(w, "%lld children ask at once, %lld may", (long long)w->children_asking,
                   (long long)w->plan.max_concurrent);
         }
-        if (effect->tools == TOOLS_WITHHELD && agent->turns != TURNS_LAST)
-            wrong(w, "tools withheld before the last turn");
+        if ((effect->tools == TOOLS_WITHHELD) !=
+            (agent->turns == TURNS_LAST || agent->compact_at != 0))
+            wrong(w, "tools are withheld for the last turn and for a summary, and never else");
+        check_conversation(w, agent);
     }
 }
 
@@ -328,6 +353,10 @@ static void answer_tool(struct world *w, const struct pending *p)
         input.text = STR("Error: not there");
     } else {
         input.files_read = STR("[\"f3\"]");
+        size_t length = (size_t)chance_below(c, 12000);
+        char *text = arena_alloc(&arena, length + 1);
+        memset(text, 'x', length);
+        input.text = (struct str){text, length};
     }
     if (pump_input(w->pump, &input, &err) != 0)
         wrong(w, "pump: %s", err.message);
@@ -343,6 +372,8 @@ static void check_rows(struct world *w, const struct batch *batch)
         const struct event_row *event = &batch->append.events[i];
         w->result->children += str_is(event->type, "agent.subagent_created");
         w->result->closes += str_is(event->type, "agent.subagent_closed");
+        w->result->masked += str_is(event->type, "agent.masked");
+        w->result->compacted += str_is(event->type, "agent.compacted");
         if (!str_starts(event->type, STR("agent.subagent_")) ||
             str_is(event->type, "agent.subagent_attempt"))
             continue;
@@ -493,7 +524,7 @@ static void start_body(struct world *w)
                                    .base_url = STR("http://x"),
                                    .api_key_env = STR(""),
                                    .max_tokens = 1000,
-                                   .max_context_tokens = 40000,
+                                   .max_context_tokens = w->plan.window,
                                    .price_in_nano = -1,
                                    .price_out_nano = -1};
     static const char *const tools[] = {"read", "ls",     "grep",       "write",
@@ -628,6 +659,24 @@ static void check_log(struct world *w)
               err.message);
 }
 
+static void print_batch(const struct batch *batch, const char *where)
+{
+    for (size_t i = 0; i < batch->append.event_count; i++) {
+        const struct event_row *row = &batch->append.events[i];
+        fprintf(stderr, "%s %4llu agent %u %.*s %.*s: %.*s\n", where, (unsigned long long)row->seq,
+                row->agent_no, STR_FMT(row->type), STR_FMT(row->call_id), STR_FMT(row->summary));
+    }
+}
+
+/* SIM_TRACE=1 shows the log of a run that went wrong. */
+static void trace(const struct world *w)
+{
+    for (size_t i = 0; i < w->store.count; i++)
+        print_batch(w->store.committed[i], "committed");
+    for (size_t i = 0; i < w->queue_count; i++)
+        print_batch(w->queue[i], "queued   ");
+}
+
 void world_run(const struct world_plan *plan, struct world_result *result)
 {
     struct world *w = calloc(1, sizeof *w);
@@ -672,6 +721,8 @@ void world_run(const struct world_plan *plan, struct world_result *result)
     if (result->closes != result->children)
         wrong(w, "%lld children, %lld closes", (long long)result->children,
               (long long)result->closes);
+    if (result->problem[0] != '\0' && getenv("SIM_TRACE") != NULL)
+        trace(w);
     for (size_t i = 0; i < w->pending_count; i++)
         free(w->pending[i]);
     for (size_t i = 0; i < w->queue_count; i++)

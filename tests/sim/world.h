@@ -18,6 +18,7 @@ struct world_plan {
     int64_t fault_permille;  /* of model answers that fail */
     int64_t cancel_permille; /* chance that somebody cancels */
     int64_t depth;
+    int64_t window; /* of the model, in tokens */
     enum {
         CRASH_LOSES_QUEUE,
         CRASH_KEEPS_QUEUE
@@ -25,7 +26,7 @@ struct world_plan {
 };
 
 struct world_result {
-    int64_t commits, crashes, events, children, closes, requests, replayed;
+    int64_t commits, crashes, events, children, closes, requests, replayed, masked, compacted;
     int64_t double_writes; /* calls whose change was applied more than once */
     int64_t early_effects; /* costly or outward effects before their intent was durable */
     int64_t over_slots, over_budget, not_within, illegal_edges;

@@ -205,7 +205,8 @@ static void nothing_renders_as_nothing(void **state)
     buf_release(&out);
 }
 
-/* --- formats ------------------------------------------------------------------------------------------ */
+/* --- formats
+ * ------------------------------------------------------------------------------------------ */
 
 static void values_read_well(void **state)
 {
@@ -270,7 +271,8 @@ static void the_gist_of_a_call_is_its_telling_argument(void **state)
     }
 }
 
-/* --- lines -------------------------------------------------------------------------------------------- */
+/* --- lines
+ * -------------------------------------------------------------------------------------------- */
 
 static struct event_row event(const char *type, const char *payload)
 {
@@ -301,6 +303,10 @@ static void important_events_get_a_line(void **state)
     assert_line("tool.finished", "{\"outcome\":\"error\",\"text\":\"Error: no\"}",
                 "12:01:02 agent-1           error    Error: no\n");
     assert_line("agent.subagent_closed", "{}", "12:01:02 agent-1           closed   the summary\n");
+    assert_line("contract.clamped",
+                "{\"clamps\":[{\"field\":\"a.b\",\"by\":\"parent\"},{\"field\":\"c\",\"by\":"
+                "\"config\"}]}",
+                "12:01:02 agent-1           clamped  a.b by parent, c by config\n");
     assert_line("agent.subagent_attempt", "{\"attempt\":1}",
                 "12:01:02 agent-1           retry    attempt 2\n");
 }

@@ -1,4 +1,5 @@
 /* Promises about reading events and payloads, and about the inbox. */
+#include <ctype.h>
 #include <stdlib.h>
 
 #include "store_conformance.h"
@@ -179,6 +180,12 @@ static void the_head_of_an_empty_run_is_the_start_of_its_chain(void **state)
     uint64_t seq = 99;
     check_ok(f->s->ops->head(f->s, id_str(&run.id), &seq, &hash, &err), err);
     assert_int_equal(seq, 0);
+    assert_true(hash_eq(&hash, &start));
+    /* The chain does not depend on the case in which somebody typed the id. */
+    char lower[ID_LENGTH];
+    for (size_t i = 0; i < ID_LENGTH; i++)
+        lower[i] = (char)tolower((unsigned char)run.id.text[i]);
+    check_ok(f->s->ops->head(f->s, (struct str){lower, ID_LENGTH}, &seq, &hash, &err), err);
     assert_true(hash_eq(&hash, &start));
 }
 

@@ -63,6 +63,9 @@ struct agent {
 
     struct message *messages;
     size_t message_count, message_capacity;
+    uint64_t
+        generation; /* grows when messages were changed in place: whoever keeps copies drops them */
+    size_t compact_at; /* index of the message that asks for a summary; 0: none is asked for */
     struct hash conversation; /* rolling hash over all messages of this attempt */
     struct call *calls;       /* of the last reply */
     size_t call_count, calls_open;

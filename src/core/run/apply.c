@@ -21,26 +21,6 @@ static int64_t number(int64_t value, int64_t otherwise)
 
 /* --- conversation ------------------------------------------------------------------------------------------- */
 
-static void message_push(struct agent *agent, const struct message *message)
-{
-    struct hasher h;
-    agent->messages = grow(agent->messages, agent->message_count, &agent->message_capacity,
-                           sizeof *agent->messages);
-    agent->messages[agent->message_count++] = *message;
-    hasher_init(&h);
-    hasher_add(&h, agent->conversation.bytes, sizeof agent->conversation.bytes);
-    hasher_u64(&h, (uint64_t)message->role);
-    hasher_str(&h, message->text);
-    hasher_str(&h, message->call_id);
-    hasher_u64(&h, (uint64_t)message->outcome);
-    for (size_t i = 0; i < message->call_count; i++) {
-        hasher_str(&h, message->calls[i].id);
-        hasher_str(&h, message->calls[i].name);
-        hasher_str(&h, message->calls[i].arguments);
-    }
-    agent->conversation = hasher_end(&h);
-}
-
 static void files_add(struct agent *agent, struct list *list, struct str json)
 {
     struct err ignored = ERR_INIT;
@@ -57,6 +37,8 @@ static void attempt_reset(struct run *run, struct agent *agent)
 {
     arena_release(&agent->history);
     agent->message_count = 0;
+    agent->compact_at = 0;
+    agent->generation++;
     memset(&agent->conversation, 0, sizeof agent->conversation);
     memset(&agent->last_turn_hash, 0, sizeof agent->last_turn_hash);
     agent->calls = NULL;
@@ -197,7 +179,8 @@ static int apply_started(struct run *run, struct agent *agent, const struct even
         return -1;
     agent->started_at = e->ts;
     slot_take(run, agent);
-    timer_set(run, agent, TIMER_WALL, e->ts + agent->contract.execution.budget.wall_ms);
+    if (agent->contract.execution.budget.wall_ms != UNLIMITED)
+        timer_set(run, agent, TIMER_WALL, e->ts + agent->contract.execution.budget.wall_ms);
     return 0;
 }
 
@@ -218,8 +201,9 @@ static int apply_attempt(struct run *run, struct agent *agent, const struct even
 static int apply_worked(struct run *run, struct agent *agent, const struct event *e,
                         struct err *err)
 {
-    if (agent->children_open > 0 ||
-        life_move(agent, e->type == EVENT_SUBAGENT_WAITING ? LIFE_WAITING_FOR_MERGE : LIFE_FAILED,
+    if (agent->children_open > 0)
+        return out_of_place(e, err);
+    if (life_move(agent, e->type == EVENT_SUBAGENT_WAITING ? LIFE_WAITING_FOR_MERGE : LIFE_FAILED,
                   e, err) != 0)
         return -1;
     agent->outcome = outcome_parse(e->outcome);
@@ -269,8 +253,27 @@ static int apply_message(struct run *run, struct agent *agent, const struct even
         agent->turns = TURNS_LAST;
         agent->limit_outcome =
             str_is(e->note, "last_turn_timeout") ? OUTCOME_TIMEOUT : OUTCOME_BUDGET_EXCEEDED;
-    } else if (e->note.n > 0)
+    } else if (str_is(e->note, "compact"))
+        agent->compact_at = agent->message_count - 1;
+    else if (e->note.n > 0)
         agent->nudges++;
+    return 0;
+}
+
+static int apply_masked(struct run *run, struct agent *agent, const struct event *e,
+                        struct err *err)
+{
+    context_mask(agent);
+    return 0;
+}
+
+static int apply_compacted(struct run *run, struct agent *agent, const struct event *e,
+                           struct err *err)
+{
+    if (agent->compact_at == 0 || (agent->phase != PHASE_READY && agent->phase != PHASE_TOOLS))
+        return out_of_place(e, err);
+    context_compact(agent, e->text, (size_t)number(e->kept, 0));
+    agent->phase = PHASE_READY;
     return 0;
 }
 
@@ -295,7 +298,7 @@ static int apply_requested(struct run *run, struct agent *agent, const struct ev
     agent->request_id = arena_copy(&agent->history, e->call_id);
     agent->request_input = number(e->estimate, 0);
     agent->reserved = (struct amount){0, 0};
-    if (agent->tries == 0)
+    if (agent->tries == 0 && agent->compact_at == 0)
         agent->account.turns++;
     slot_take(run, agent);
     budget_unqueue(run, agent);
@@ -542,6 +545,8 @@ static apply_fn *const table[EVENT_TYPE_COUNT] = {
     [EVENT_SUBAGENT_COMPLETED] = apply_completed,
     [EVENT_SUBAGENT_CLOSED] = apply_closed,
     [EVENT_AGENT_MESSAGE] = apply_message,
+    [EVENT_AGENT_MASKED] = apply_masked,
+    [EVENT_AGENT_COMPACTED] = apply_compacted,
     [EVENT_AGENT_STOPPING] = apply_stopping,
     [EVENT_MODEL_REQUESTED] = apply_requested,
     [EVENT_MODEL_REPLIED] = apply_replied,

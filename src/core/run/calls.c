@@ -1,10 +1,12 @@
 /* The calls of one reply. Reads and delegations run side by side; a call that changes something waits for all before it and holds
  * back all behind it, so that the order that the model wrote is the order that the files see. Pure. */
 #include "base/json.h"
+#include "base/utf8.h"
 #include "core/run/state.h"
 
 #define RESULT_BYTES_MIN 2000
 #define RESULT_BYTES_MAX 60000
+#define UNPARSED_SHOWN 300 /* bytes */
 
 void call_finish(struct deciding *d, struct agent *agent, struct call *call,
                  enum tool_outcome outcome, struct str text)
@@ -126,7 +128,7 @@ static void start(struct deciding *d, struct agent *agent, struct call *call)
             d, agent, call, TOOL_ERROR,
             arena_printf(&d->out->arena,
                          "Error: the arguments of this call are not a JSON object. They were: %.*s",
-                         (int)(text.n > 300 ? 300 : text.n), text.p));
+                         STR_FMT(utf8_cut(text, UNPARSED_SHOWN))));
         return;
     }
     if (permission == PERMIT_ASK && call->answer != ANSWER_YES) {

@@ -27,6 +27,7 @@ void emit(struct deciding *d, struct event *event)
     event->cause_seq = d->cause;
     event->agent_prev = agent != NULL ? agent->last_seq : 0;
     event->ts = d->now;
+    event_mend(event, &d->out->arena);
     if (run_apply(d->run, event, d->err) != 0) {
         d->err->class = ERR_BUG;
         d->failed = true;
@@ -153,7 +154,9 @@ static void inbox_cancel(struct deciding *d, const struct js *body)
 
 static void inbox_approve(struct deciding *d, const struct js *body)
 {
-    struct agent *agent = run_agent_at(d->run, (uint32_t)js_get_int(body, "agent_no", UINT32_MAX));
+    int64_t no = js_get_int(body, "agent_no", -1);
+    struct agent *agent =
+        no >= 0 && no < d->run->agent_count ? run_agent_at(d->run, (uint32_t)no) : NULL;
     struct call *call = agent != NULL ? call_find(agent, js_get_str(body, "call_id")) : NULL;
     if (call == NULL || call->state != CALL_ASKED || agent->stopping != OUTCOME_NONE)
         return;
@@ -225,13 +228,50 @@ static void on_tick(struct deciding *d)
                             (long long)limit));
 }
 
-/* What was under way when the last owner ended is settled by kind: see DESIGN.md "Resume". */
-static void resume_agent(struct deciding *d, struct agent *agent)
+/* What was under way when the last owner ended. Taken down before anything is settled: settling one thing may start others,
+ * and those were not lost. */
+struct unfinished {
+    uint32_t agent_no;
+    struct str
+        call_id; /* a model request or a tool call; STR_NONE: the agent itself, which waits for its turn */
+};
+
+static size_t list_unfinished(struct deciding *d, const struct agent *agent,
+                              struct unfinished *list)
 {
+    size_t n = 0;
     if (agent->phase == PHASE_ASKING)
+        list[n++] = (struct unfinished){agent->no, keep(d, agent->request_id)};
+    for (size_t i = 0; agent->phase == PHASE_TOOLS && i < agent->call_count; i++) {
+        const struct call *call = &agent->calls[i];
+        if (call->state != CALL_WAITING && call->state != CALL_DONE)
+            list[n++] = (struct unfinished){agent->no, keep(d, call->call.id)};
+    }
+    list[n++] = (struct unfinished){agent->no, STR_NONE};
+    return n;
+}
+
+static size_t unfinished_max(const struct run *run)
+{
+    size_t n = 0;
+    for (uint32_t no = 0; no < run->agent_count; no++)
+        n += run->agents[no]->call_count + 2;
+    return n;
+}
+
+/* Settled by kind: see "Resume" in ARCHITECTURE.md. */
+static void resume_one(struct deciding *d, const struct unfinished *item)
+{
+    struct agent *agent = run_agent_at(d->run, item->agent_no);
+    if (agent->phase == PHASE_ASKING && str_eq(agent->request_id, item->call_id)) {
         turn_interrupted(d, agent);
-    for (size_t i = 0; agent->phase == PHASE_TOOLS && i < agent->call_count; i++)
-        call_resume(d, agent, &agent->calls[i]);
+    } else if (item->call_id.p != NULL && agent->phase == PHASE_TOOLS) {
+        struct call *call = call_find(agent, item->call_id);
+        if (call != NULL)
+            call_resume(d, agent, call);
+    }
+    if (item->call_id.p != NULL)
+        return;
     if (agent->stopping != OUTCOME_NONE)
         agent_settle_stop(d, agent);
     else if (agent->phase == PHASE_TOOLS)
@@ -242,20 +282,25 @@ static void resume_agent(struct deciding *d, struct agent *agent)
 
 static void on_resume(struct deciding *d, const struct input *input)
 {
-    if (d->run->status != RUN_RUNNING)
+    struct run *run = d->run;
+    if (run->status != RUN_RUNNING)
         return;
     /* Which effects the last decisions before the crash had is not in the log: start the hash anew, the same way in replay. */
-    memset(&d->run->effects, 0, sizeof d->run->effects);
+    memset(&run->effects, 0, sizeof run->effects);
     struct event *e = fact(d, 0, EVENT_RUN_RESUMED);
     e->owner = input->owner;
     e->epoch = (int64_t)input->epoch;
     emit(d, e);
+    struct unfinished *list = arena_alloc(&d->out->arena, unfinished_max(run) * sizeof *list);
+    size_t count = 0;
     /* Children first: a child that ends here answers its parent's call. */
-    for (uint32_t no = d->run->agent_count; no-- > 0 && !d->failed;) {
-        struct agent *agent = run_agent_at(d->run, no);
+    for (uint32_t no = run->agent_count; no-- > 0;) {
+        const struct agent *agent = run->agents[no];
         if (agent->phase != PHASE_DONE && agent->phase != PHASE_NEW)
-            resume_agent(d, agent);
+            count += list_unfinished(d, agent, list + count);
     }
+    for (size_t i = 0; i < count && !d->failed; i++)
+        resume_one(d, &list[i]);
 }
 
 /* --- answers ------------------------------------------------------------------------------------------------------------ */
@@ -282,7 +327,8 @@ static void on_prepared(struct deciding *d, struct agent *agent, struct call *ca
 static void on_result(struct deciding *d, struct agent *agent, struct call *call,
                       const struct input *input)
 {
-    if (call->state != CALL_RUNNING && call->state != CALL_PREPARING)
+    if (call->state != CALL_RUNNING && call->state != CALL_PREPARING &&
+        call->state != CALL_GATHERING)
         return;
     struct event *e = fact(
         d, agent->no, input->kind == INPUT_RESULT ? EVENT_TOOL_FINISHED : EVENT_TOOL_INTERRUPTED);

@@ -67,6 +67,21 @@ static const struct field *next_field(const char **cursor)
     return NULL;
 }
 
+void event_mend(struct event *event, struct arena *arena)
+{
+    const char *cursor = types[event->type].fields;
+    for (const struct field *f; (f = next_field(&cursor)) != NULL;) {
+        struct str *text = (struct str *)((char *)event + f->offset);
+        if (f->kind != FIELD_S || utf8_valid(*text) == text->n)
+            continue;
+        struct buf mended;
+        buf_init(&mended, SIZE_MAX / 4);
+        utf8_mend(&mended, *text);
+        *text = arena_copy(arena, buf_view(&mended));
+        buf_release(&mended);
+    }
+}
+
 void event_print(const struct event *event, struct buf *out)
 {
     struct jw w;
@@ -183,6 +198,11 @@ int event_parse(const struct event_row *row, struct arena *arena, struct event *
     if (doc == NULL)
         return err_prefix(err, "event %llu (%.*s)", (unsigned long long)row->seq,
                           STR_FMT(row->type));
+    if (js_kind(doc) != JS_OBJECT) {
+        js_free(doc);
+        return err_set(err, ERR_CORRUPT, "event %llu (%.*s): the payload is not an object",
+                       (unsigned long long)row->seq, STR_FMT(row->type));
+    }
     event_init(event, (enum event_type)type);
     event->seq = row->seq;
     event->cause_seq = row->cause_seq;
@@ -213,6 +233,13 @@ static void add_line(struct buf *out, struct str text)
     buf_release(&clean);
 }
 
+/* The same, with what stands between it and the text behind it. Names come from models too. */
+static void add_label(struct buf *out, struct str text, const char *separator)
+{
+    add_line(out, text);
+    buf_text(out, separator);
+}
+
 static void add_tokens(const struct event *e, struct buf *out)
 {
     if (e->input_tokens != EVENT_ABSENT && e->output_tokens != EVENT_ABSENT)
@@ -223,8 +250,10 @@ static void add_tokens(const struct event *e, struct buf *out)
 static void summary_of_model(const struct event *e, struct buf *out)
 {
     if (e->type == EVENT_MODEL_REQUESTED) {
-        buf_printf(out, "asks %.*s, ~%lld tokens, at most %lld out", STR_FMT(e->model),
-                   (long long)e->estimate, (long long)e->output_limit);
+        buf_text(out, "asks ");
+        add_line(out, e->model);
+        buf_printf(out, ", ~%lld tokens, at most %lld out", (long long)e->estimate,
+                   (long long)e->output_limit);
     } else if (e->type == EVENT_MODEL_REPLIED) {
         if (e->text.n > 0)
             add_line(out, e->text);
@@ -232,7 +261,8 @@ static void summary_of_model(const struct event *e, struct buf *out)
             buf_text(out, "calls tools");
         add_tokens(e, out);
     } else {
-        buf_printf(out, "model failed (%.*s): ", STR_FMT(e->class));
+        buf_text(out, "model failed (");
+        add_label(out, e->class, "): ");
         add_line(out, e->error);
     }
 }
@@ -240,8 +270,9 @@ static void summary_of_model(const struct event *e, struct buf *out)
 static void summary_of_tool(const struct event *e, struct buf *out)
 {
     if (e->type == EVENT_TOOL_REQUESTED || e->type == EVENT_PERMISSION_ASKED) {
-        buf_printf(out, "%s%.*s ", e->type == EVENT_PERMISSION_ASKED ? "asks to " : "",
-                   STR_FMT(e->tool));
+        if (e->type == EVENT_PERMISSION_ASKED)
+            buf_text(out, "asks to ");
+        add_label(out, e->tool, " ");
         add_line(out, e->arguments);
     } else if (e->type == EVENT_TOOL_PREPARED) {
         buf_text(out, "will change ");
@@ -270,15 +301,16 @@ void event_summary(const struct event *e, struct buf *out)
     case EVENT_RUN_FAILED:
     case EVENT_RUN_CANCELLED:
     case EVENT_SUBAGENT_FAILED:
-        buf_printf(out, "%.*s: ", STR_FMT(e->outcome));
+        add_label(out, e->outcome, ": ");
         add_line(out, e->error);
         break;
     case EVENT_SUBAGENT_CREATED:
-        buf_printf(out, "%.*s: ", STR_FMT(e->name));
+        add_label(out, e->name, ": ");
         add_line(out, e->objective);
         break;
     case EVENT_SUBAGENT_STARTED:
-        buf_printf(out, "started (%.*s)", STR_FMT(e->strategy));
+        buf_text(out, "started (");
+        add_label(out, e->strategy, ")");
         break;
     case EVENT_SUBAGENT_ATTEMPT:
         buf_printf(out, "attempt %lld", (long long)e->attempt);
@@ -290,11 +322,19 @@ void event_summary(const struct event *e, struct buf *out)
         buf_text(out, "integrated");
         break;
     case EVENT_SUBAGENT_CLOSED:
-        buf_printf(out, "%.*s: ", STR_FMT(e->final_status));
+        add_label(out, e->final_status, ": ");
         add_line(out, e->close_reason);
         break;
     case EVENT_AGENT_MESSAGE:
-        buf_printf(out, "%.*s: ", STR_FMT(e->role));
+        add_label(out, e->role, ": ");
+        add_line(out, e->text);
+        break;
+    case EVENT_AGENT_MASKED:
+        buf_printf(out, "%lld old tool results masked, about %lld tokens", (long long)e->count,
+                   (long long)e->tokens);
+        break;
+    case EVENT_AGENT_COMPACTED:
+        buf_printf(out, "conversation compacted, %lld messages kept: ", (long long)e->kept);
         add_line(out, e->text);
         break;
     case EVENT_AGENT_STOPPING:
@@ -315,7 +355,7 @@ void event_summary(const struct event *e, struct buf *out)
         break;
     case EVENT_PERMISSION_GRANTED:
     case EVENT_PERMISSION_DENIED:
-        buf_printf(out, "%.*s ", STR_FMT(e->tool));
+        add_label(out, e->tool, " ");
         add_line(out, e->reason);
         break;
     case EVENT_FACTS_GATHERED:

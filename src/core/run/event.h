@@ -97,7 +97,9 @@
     X(files_modified, J)                                                                           \
     X(files, J)                                                                                    \
     X(clamps, J)                                                                                   \
-    X(depth, I)
+    X(depth, I)                                                                                    \
+    X(count, I)                                                                                    \
+    X(kept, I) /* messages that stayed as they were */
 
 /* symbol, type text, its fields */
 #define EVENT_TYPES(X)                                                                             \
@@ -121,6 +123,8 @@
     X(SUBAGENT_CLOSED, "agent.subagent_closed",                                                    \
       "task_id sub_agent_id step_idx final_status close_reason result")                            \
     X(AGENT_MESSAGE, "agent.message", "role note text")                                            \
+    X(AGENT_MASKED, "agent.masked", "count tokens")                                                \
+    X(AGENT_COMPACTED, "agent.compacted", "text kept")                                             \
     X(AGENT_STOPPING, "agent.stopping", "outcome reason")                                          \
     X(MODEL_REQUESTED, "model.requested",                                                          \
       "model provider origin attempt tools estimate output_limit request")                         \
@@ -177,6 +181,9 @@ struct event {
 /* Empty strings and absent integers. */
 void event_init(struct event *event, enum event_type type);
 const char *event_type_text(enum event_type type);
+/* Replaces bytes that are not UTF-8 in its texts, as printing would: what is applied must be what reads back. New texts
+ * live in the arena. */
+void event_mend(struct event *event, struct arena *arena);
 /* Appends the payload object. */
 void event_print(const struct event *event, struct buf *out);
 /* Appends the one line of the condensed timeline. */

@@ -83,6 +83,15 @@ void message_add(struct deciding *d, struct agent *agent, const char *role, cons
                  struct str text);
 void schedule(struct deciding *d); /* gives free slots and settled budget to those who wait */
 
+/* context.c: the conversation within its bounds */
+void message_push(struct agent *agent, const struct message *message);
+void context_mask(struct agent *agent);
+void context_compact(struct agent *agent, struct str summary, size_t kept);
+/* Makes the conversation shorter or asks for a summary; false: nothing more can be done. */
+bool context_reduce(struct deciding *d, struct agent *agent);
+/* The summary came (or none did): the conversation goes on from it. */
+void context_compacted(struct deciding *d, struct agent *agent, struct str summary, int64_t bound);
+
 /* calls.c: the calls of one reply */
 void calls_advance(struct deciding *d, struct agent *agent);
 void call_finish(struct deciding *d, struct agent *agent, struct call *call,

@@ -80,14 +80,14 @@ static void last_turn(struct deciding *d, struct agent *agent, enum outcome why)
 static void ask(struct deciding *d, struct agent *agent, const struct model_settings *model,
                 int64_t estimate, const struct amount *amount, int64_t output_limit)
 {
-    bool withheld = agent->turns == TURNS_LAST;
+    bool withheld = agent->turns == TURNS_LAST || agent->compact_at != 0;
     char hex[HASH_HEX + 1];
     hash_hex(&agent->conversation, hex);
     struct event *e = draft(d, agent->no, EVENT_MODEL_REQUESTED);
     e->call_id = arena_printf(&d->out->arena, "m%llu", (unsigned long long)(d->run->seq + 1));
     e->model = keep(d, model->model);
     e->provider = keep(d, model->provider);
-    e->origin = STR("loop");
+    e->origin = agent->compact_at != 0 ? STR("compact") : STR("loop");
     e->attempt = agent->tries;
     e->tools = withheld ? STR("withheld") : STR("offered");
     e->estimate = estimate;
@@ -120,6 +120,13 @@ static void wait_for_budget(struct deciding *d, struct agent *agent, const struc
     emit(d, e);
 }
 
+/* What one request of this agent may have. */
+static int64_t context_bound(const struct agent *agent, const struct model_settings *model)
+{
+    int64_t bound = agent->contract.execution.budget.context_tokens;
+    return bound < 0 || bound > model->max_context_tokens ? model->max_context_tokens : bound;
+}
+
 static void request(struct deciding *d, struct agent *agent)
 {
     const struct model_settings *model = model_of(d->run, agent);
@@ -133,14 +140,22 @@ static void request(struct deciding *d, struct agent *agent)
                         : (int64_t)agent->contract.permissions.allowed_tools.n * TOOL_TOKENS;
     int64_t fresh = agent->context_new + (agent->context_known == 0 ? tools : 0);
     int64_t estimate = agent->context_known + fresh;
-    int64_t window = model->max_context_tokens,
-            bound = agent->contract.execution.budget.context_tokens;
-    if ((bound >= 0 && estimate > bound) || estimate + OUTPUT_MIN > window) {
+    int64_t window = model->max_context_tokens, bound = context_bound(agent, model);
+    if (estimate > bound * 7 / 10 && context_reduce(d, agent)) {
+        request(d, agent);
+        return;
+    }
+    if (estimate > bound || estimate + OUTPUT_MIN > window) {
+        if (agent->compact_at != 0) {
+            /* Too long even to be summarised. */
+            context_compacted(d, agent, STR_NONE, bound);
+            turn_advance(d, agent);
+            return;
+        }
         refuse(d, agent,
                arena_printf(&d->out->arena,
                             "the conversation needs about %lld tokens and a request may have %lld",
-                            (long long)estimate,
-                            (long long)(bound >= 0 && bound < window ? bound : window)));
+                            (long long)estimate, (long long)bound));
         agent_finish(d, agent, OUTCOME_BUDGET_EXCEEDED,
                      STR("the conversation no longer fits into the context budget"));
         return;
@@ -266,6 +281,13 @@ static void reply_without_calls(struct deciding *d, struct agent *agent,
     }
 }
 
+static void summarised(struct deciding *d, struct agent *agent, struct str summary)
+{
+    const struct model_settings *model = model_of(d->run, agent);
+    context_compacted(d, agent, summary, model != NULL ? context_bound(agent, model) : 0);
+    turn_advance(d, agent);
+}
+
 void turn_replied(struct deciding *d, struct agent *agent, const struct model_reply *reply)
 {
     if (d->failed)
@@ -277,6 +299,10 @@ void turn_replied(struct deciding *d, struct agent *agent, const struct model_re
            used_by(d->run, agent, &reply->usage, agent->context_before, text_estimate));
     if (agent->stopping != OUTCOME_NONE) {
         agent_settle_stop(d, agent);
+        return;
+    }
+    if (agent->compact_at != 0) {
+        summarised(d, agent, reply->text);
         return;
     }
     if (agent->phase != PHASE_TOOLS) {
@@ -311,6 +337,8 @@ void turn_failed(struct deciding *d, struct agent *agent, const struct input *in
     settle(d, agent, agent->reserved, used);
     if (agent->stopping != OUTCOME_NONE)
         agent_settle_stop(d, agent);
+    else if (agent->phase == PHASE_READY && agent->compact_at != 0)
+        summarised(d, agent, STR_NONE); /* no summary to be had: go on without what came before */
     else if (agent->phase == PHASE_READY && failure->class == ERR_PROVIDER)
         agent_finish(d, agent, OUTCOME_ERROR,
                      keep(d, failure->message)); /* asking again would be refused again */

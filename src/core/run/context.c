@@ -1,0 +1,216 @@
+/* The conversation of an agent, and how it is kept within its context budget. At 70 % of what a request may have, old tool results
+ * are masked; if that is not enough, the model is asked for a summary and the conversation goes on from it: system prompt, task,
+ * summary, last turns. A call is never split from its result. Both are events; apply.c calls the functions that change anything. Pure. */
+#include <stdlib.h>
+
+#include "core/run/state.h"
+
+#define RESULTS_KEPT 4
+#define MASK_CHARS 200
+#define TURNS_KEPT 2
+
+/* --- changing (from apply.c) --------------------------------------------------------------------------------- */
+
+static void hash_message(struct agent *agent, const struct message *message)
+{
+    struct hasher h;
+    hasher_init(&h);
+    hasher_add(&h, agent->conversation.bytes, sizeof agent->conversation.bytes);
+    hasher_u64(&h, (uint64_t)message->role);
+    hasher_str(&h, message->text);
+    hasher_str(&h, message->call_id);
+    hasher_u64(&h, (uint64_t)message->outcome);
+    for (size_t i = 0; i < message->call_count; i++) {
+        hasher_str(&h, message->calls[i].id);
+        hasher_str(&h, message->calls[i].name);
+        hasher_str(&h, message->calls[i].arguments);
+    }
+    agent->conversation = hasher_end(&h);
+}
+
+void message_push(struct agent *agent, const struct message *message)
+{
+    agent->messages = grow(agent->messages, agent->message_count, &agent->message_capacity,
+                           sizeof *agent->messages);
+    agent->messages[agent->message_count++] = *message;
+    hash_message(agent, message);
+}
+
+static void hash_again(struct agent *agent)
+{
+    memset(&agent->conversation, 0, sizeof agent->conversation);
+    for (size_t i = 0; i < agent->message_count; i++)
+        hash_message(agent, &agent->messages[i]);
+    agent->generation++;
+}
+
+/* Index behind the last message that may be masked: the last results stay. */
+static size_t mask_end(const struct agent *agent)
+{
+    size_t results = 0, i = agent->message_count;
+    while (i > 0) {
+        if (agent->messages[i - 1].role == MESSAGE_TOOL && ++results == RESULTS_KEPT)
+            return i - 1;
+        i--;
+    }
+    return 0;
+}
+
+static bool maskable(const struct message *message)
+{
+    return message->role == MESSAGE_TOOL && message->text.n > MASK_CHARS;
+}
+
+static struct str mask_text(struct arena *arena, const struct message *message)
+{
+    return arena_printf(
+        arena, "[an old result of %zu bytes was left out; call the tool again if you need it]",
+        message->text.n);
+}
+
+void context_mask(struct agent *agent)
+{
+    int64_t saved = 0;
+    size_t end = mask_end(agent);
+    for (size_t i = 0; i < end; i++) {
+        struct message *message = &agent->messages[i];
+        if (!maskable(message))
+            continue;
+        struct str text = mask_text(&agent->history, message);
+        saved += budget_estimate(message->text) - budget_estimate(text);
+        message->text = text;
+    }
+    agent->context_known = agent->context_known > saved ? agent->context_known - saved : 0;
+    hash_again(agent);
+}
+
+static struct message copy_message(struct arena *arena, const struct message *message)
+{
+    struct message copy = *message;
+    copy.text = arena_copy(arena, message->text);
+    copy.call_id = arena_copy(arena, message->call_id);
+    copy.extras = arena_copy(arena, message->extras);
+    copy.calls = arena_alloc(arena, (message->call_count + 1) * sizeof *copy.calls);
+    for (size_t i = 0; i < message->call_count; i++) {
+        copy.calls[i].id = arena_copy(arena, message->calls[i].id);
+        copy.calls[i].name = arena_copy(arena, message->calls[i].name);
+        copy.calls[i].arguments = arena_copy(arena, message->calls[i].arguments);
+    }
+    return copy;
+}
+
+static int64_t message_tokens(const struct message *message)
+{
+    int64_t tokens = budget_estimate(message->text);
+    for (size_t i = 0; i < message->call_count; i++)
+        tokens +=
+            budget_estimate(message->calls[i].arguments) + budget_estimate(message->calls[i].name);
+    return tokens;
+}
+
+void context_compact(struct agent *agent, struct str summary, size_t kept)
+{
+    struct arena old = agent->history;
+    struct message *messages = agent->messages;
+    size_t head = 0, end = agent->compact_at;
+    arena_init(&agent->history);
+    while (head < end && messages[head].role == MESSAGE_SYSTEM)
+        head++;
+    head += head < end; /* the task */
+    if (kept > end - head)
+        kept = end - head;
+    agent->messages = NULL;
+    agent->message_count = agent->message_capacity = 0;
+    agent->context_known = agent->context_before = agent->context_new = 0;
+    for (size_t i = 0; i < end; i++) {
+        if (i == head) {
+            struct message said = {.role = MESSAGE_USER,
+                                   .text = arena_copy(&agent->history, summary)};
+            message_push(agent, &said);
+            i = end - kept;
+            if (i == end)
+                break;
+        }
+        struct message copy = copy_message(&agent->history, &messages[i]);
+        message_push(agent, &copy);
+    }
+    for (size_t i = 0; i < agent->message_count; i++)
+        agent->context_new += message_tokens(&agent->messages[i]);
+    agent->response = STR_NONE;
+    agent->calls = NULL;
+    agent->call_count = agent->calls_open = 0;
+    agent->compact_at = 0;
+    agent->generation++;
+    arena_release(&old);
+    free(messages);
+}
+
+/* --- deciding (from turn.c) ---------------------------------------------------------------------------------- */
+
+/* How many messages at the end stay: whole turns, as long as they take at most 40 % of the bound. */
+static size_t tail_kept(const struct agent *agent, int64_t bound)
+{
+    size_t kept = 0, turns = 0;
+    int64_t tokens = 0;
+    for (size_t i = agent->compact_at; i > 0 && turns < TURNS_KEPT; i--) {
+        const struct message *message = &agent->messages[i - 1];
+        tokens += message_tokens(message);
+        if (tokens > bound * 4 / 10 || message->role == MESSAGE_SYSTEM)
+            break;
+        if (message->role == MESSAGE_ASSISTANT) {
+            kept = agent->compact_at - (i - 1);
+            turns++;
+        }
+    }
+    return kept;
+}
+
+void context_compacted(struct deciding *d, struct agent *agent, struct str summary, int64_t bound)
+{
+    struct event *e = draft(d, agent->no, EVENT_AGENT_COMPACTED);
+    e->text =
+        summary.n > 0
+            ? arena_printf(&d->out->arena, "Summary of your work so far:\n%.*s", STR_FMT(summary))
+            : STR("Your earlier work on this task no longer fits and was left out.");
+    e->kept = (int64_t)tail_kept(agent, bound);
+    emit(d, e);
+}
+
+static bool mask_old_results(struct deciding *d, struct agent *agent)
+{
+    int64_t tokens = 0, count = 0;
+    size_t end = mask_end(agent);
+    for (size_t i = 0; i < end; i++) {
+        if (!maskable(&agent->messages[i]))
+            continue;
+        count++;
+        tokens += budget_estimate(agent->messages[i].text);
+    }
+    if (count == 0)
+        return false;
+    struct event *e = draft(d, agent->no, EVENT_AGENT_MASKED);
+    e->count = count;
+    e->tokens = tokens;
+    emit(d, e);
+    return true;
+}
+
+bool context_reduce(struct deciding *d, struct agent *agent)
+{
+    size_t turns = 0;
+    if (agent->compact_at != 0 || d->failed)
+        return false;
+    if (mask_old_results(d, agent))
+        return !d->failed;
+    for (size_t i = 0; i < agent->message_count; i++)
+        turns += agent->messages[i].role == MESSAGE_ASSISTANT;
+    /* A summary of one turn would hardly be shorter than the turn. */
+    if (turns < TURNS_KEPT || agent->turns == TURNS_LAST)
+        return false;
+    message_add(d, agent, "user", "compact",
+                STR("This conversation is getting too long. Write a summary that lets you go on "
+                    "without it: what the task is, "
+                    "what you did and found (names, paths, numbers), what is left to do. Answer "
+                    "with the summary only."));
+    return !d->failed;
+}
