@@ -56,7 +56,7 @@ enum config_project { PROJECT_NEVER, PROJECT_NARROWS };
     X(MODEL_PRICE_OUT, "llm.models.*.price_out", PRICE, NEVER, "", 0, 1000000, \
       "Dollars for a million output tokens.") \
     X(POOL_MODEL, "llm.pools.*[].model", TEXT, NEVER, "", 0, 0, \
-      "A model of the pool. The first one is used.") \
+      "A model of the pool. A call that fails goes to the next one.") \
     X(DEFAULT_POOL, "llm.default_pool", TEXT, NEVER, "default", 0, 0, \
       "The pool that runs use. Without such a pool: the only model of `llm.models`.") \
     X(ALLOWED_MODELS, "llm.allowed_models", NAMES, NEVER, "", 0, 0, \

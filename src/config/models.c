@@ -161,6 +161,25 @@ static int check_references(struct config *config, struct err *err)
     return 0;
 }
 
+/* Every pool with its members in order. */
+static void pools_from_files(struct config *config)
+{
+    struct settings *settings = &config->settings;
+    const struct config_entries *entries = config->entries;
+    settings->pools = arena_alloc(&config->arena, (entries->n + 1) * sizeof *settings->pools);
+    for (size_t i = 0; i < entries->n; i++) {
+        const struct config_entry *entry = &entries->items[i];
+        if (entry->key != &config_keys[KEY_POOL_MODEL] || entry->index != 0)
+            continue;
+        struct pool *pool = &settings->pools[settings->pool_count++];
+        pool->name = entry->name;
+        const struct config_entry *member;
+        for (size_t k = 0; (member = config_entries_find(entries, KEY_POOL_MODEL, entry->name, k));
+             k++)
+            list_add(&config->arena, &pool->models, member->value.text);
+    }
+}
+
 enum default_need { DEFAULT_WANTED, DEFAULT_OPTIONAL };
 
 /* The default that files name. None is an error only when nothing else chooses. */
@@ -177,6 +196,7 @@ static int default_from_files(struct config *config, enum default_need need, str
     struct config_place place = {0};
     if (first) {
         settings->default_model = first->value.text;
+        settings->default_pool = pool;
         place = first->place;
     } else if (settings->model_count == 1) {
         settings->default_model = settings->models[0].name;
@@ -229,6 +249,7 @@ static void model_add(struct config *config, const struct model_settings *model,
     if (i == settings->model_count)
         settings->model_count++;
     settings->default_model = model->name;
+    settings->default_pool = STR_NONE;
     config->model_source = source;
 }
 
@@ -259,6 +280,7 @@ static int model_from_flags(struct config *config, const struct config_flags *fl
     bool server_named = flags->base_url.p || flags->api.p;
     if (!server_named && settings_model(settings, flags->model)) {
         settings->default_model = settings_model(settings, flags->model)->name;
+        settings->default_pool = STR_NONE; /* the model was named: no other stands in for it */
         config->model_source = STR("flags");
         return 0;
     }
@@ -312,6 +334,7 @@ int config_models(struct config *config, const struct config_flags *flags,
     if (flag_texts_ok(flags, err) != 0 || check_apis(config, err) != 0 ||
         models_fill(config, err) != 0 || check_references(config, err) != 0)
         return -1;
+    pools_from_files(config);
     if (default_from_files(config, flags->model.p ? DEFAULT_OPTIONAL : DEFAULT_WANTED, err) != 0)
         return -1;
     if (flags->model.p) {

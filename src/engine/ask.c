@@ -49,10 +49,11 @@ static struct str render(struct live *live, const struct agent *agent, const str
         live->rendered_count = count;
     }
     struct rendered *rendered = &live->rendered[agent->no];
-    if (rendered->generation != agent->generation) {
+    if (rendered->generation != agent->generation || rendered->ops != ops) {
         buf_clear(&rendered->fragments);
         rendered->message_count = 0;
         rendered->generation = agent->generation;
+        rendered->ops = ops;
     }
     for (; rendered->message_count < agent->message_count; rendered->message_count++)
         ops->render(&agent->messages[rendered->message_count], &rendered->fragments);
@@ -160,8 +161,7 @@ void ask_start(struct live *live, const struct effect *effect)
     struct engine *engine = live->engine;
     const struct run *run = pump_run(live->pump);
     const struct agent *agent = run_agent(run, effect->agent_no);
-    const struct model_settings *model =
-        settings_model(run_settings(run), agent->contract.model.name);
+    const struct model_settings *model = settings_model(run_settings(run), agent->model_asked);
     struct model_tool tools[TOOLS_MAX];
     struct err err = ERR_INIT;
     struct model_port port = {NULL, NULL};

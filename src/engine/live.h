@@ -14,7 +14,8 @@ struct wake;
 struct rendered {
     struct buf fragments;
     size_t message_count;
-    uint64_t generation; /* of the agent's conversation */
+    uint64_t generation;         /* of the agent's conversation */
+    const struct model_ops *ops; /* whose rendering this is */
 };
 
 struct live {

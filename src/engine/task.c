@@ -7,6 +7,7 @@
 #include "engine/wake.h"
 
 #define LEASE_MS 15000
+#define LEASE_TRIES 4 /* each time a holder turned out to be dead */
 
 struct task *task_new(struct engine *engine, struct str run_id)
 {
@@ -116,7 +117,7 @@ static int take_lease(struct task *task, struct store *store)
 {
     const struct engine *engine = task->engine;
     struct str id = id_str(&task->run);
-    for (int tries = 0; tries < 2; tries++) {
+    for (int tries = 0; tries < LEASE_TRIES; tries++) {
         if (store->ops->lease(store, id, engine->owner, LEASE_MS, task->now, &task->lease,
                               &task->err) != 0)
             return -1;
@@ -124,8 +125,10 @@ static int take_lease(struct task *task, struct store *store)
             return 0;
         if (wake_owner(engine->store_path, str_from(task->lease.holder)) != WAKE_GONE)
             break;
-        struct err ignored = ERR_INIT;
-        if (store->ops->release(store, id, task->lease.held_epoch, &ignored) != 0)
+        /* Another process may be taking the run over as well: then it is the holder that the next try names. */
+        struct err released = ERR_INIT;
+        if (store->ops->release(store, id, task->lease.held_epoch, &released) != 0 &&
+            released.class != ERR_CANCELLED)
             break;
     }
     return err_set(

@@ -372,6 +372,9 @@ static void check_rows(struct world *w, const struct batch *batch)
         const struct event_row *event = &batch->append.events[i];
         w->result->children += str_is(event->type, "agent.subagent_created");
         w->result->closes += str_is(event->type, "agent.subagent_closed");
+        w->result->fallbacks +=
+            str_is(event->type, "model.failed") &&
+            memmem(event->payload.p, event->payload.n, "\"fallback\"", 10) != NULL;
         w->result->masked += str_is(event->type, "agent.masked");
         w->result->compacted += str_is(event->type, "agent.compacted");
         if (!str_starts(event->type, STR("agent.subagent_")) ||
@@ -517,21 +520,31 @@ static void start_body(struct world *w)
     struct settings settings;
     struct buf out;
     struct jw j;
-    struct model_settings model = {.name = STR("m"),
-                                   .provider = STR("p"),
-                                   .model = STR("m"),
-                                   .api = STR("openai"),
-                                   .base_url = STR("http://x"),
-                                   .api_key_env = STR(""),
-                                   .max_tokens = 1000,
-                                   .max_context_tokens = w->plan.window,
-                                   .price_in_nano = -1,
-                                   .price_out_nano = -1};
+    struct model_settings models[2] = {{.name = STR("m"),
+                                        .provider = STR("p"),
+                                        .model = STR("m"),
+                                        .api = STR("openai"),
+                                        .base_url = STR("http://x"),
+                                        .api_key_env = STR(""),
+                                        .max_tokens = 1000,
+                                        .max_context_tokens = w->plan.window,
+                                        .price_in_nano = -1,
+                                        .price_out_nano = -1}};
+    struct pool pool = {.name = STR("both")};
+    models[1] = models[0];
+    models[1].name = STR("n");
+    models[1].max_tokens = 500;
+    list_add(&w->arena, &pool.models, STR("m"));
+    list_add(&w->arena, &pool.models, STR("n"));
     static const char *const tools[] = {"read", "ls",     "grep",       "write",
                                         "edit", "delete", "spawn_agent"};
     settings_init(&settings);
-    settings.models = &model;
-    settings.model_count = 1;
+    settings.models = models;
+    settings.model_count = 2;
+    settings.pools = &pool;
+    settings.pool_count = 1;
+    if (w->plan.seed % 3 == 1)
+        settings.default_pool = pool.name;
     settings.default_model = STR("m");
     settings.max_concurrent = w->plan.max_concurrent;
     settings.max_depth = w->plan.depth;

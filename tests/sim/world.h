@@ -26,7 +26,8 @@ struct world_plan {
 };
 
 struct world_result {
-    int64_t commits, crashes, events, children, closes, requests, replayed, masked, compacted;
+    int64_t commits, crashes, events, children, closes, requests, replayed, masked, compacted,
+        fallbacks;
     int64_t double_writes; /* calls whose change was applied more than once */
     int64_t early_effects; /* costly or outward effects before their intent was durable */
     int64_t over_slots, over_budget, not_within, illegal_edges;

@@ -209,7 +209,9 @@ static int choose_model(struct derivation *d, struct err *err)
     out->model.model = arena_copy(d->arena, d->model->model);
     out->model.temperature = d->parent ? d->parent->model.temperature : NAN;
     out->model.effort = d->parent ? arena_copy(d->arena, d->parent->model.effort) : STR_NONE;
-    out->model.pool = d->parent ? arena_copy(d->arena, d->parent->model.pool) : STR_NONE;
+    /* A model that was named is pinned: no other stands in for it. */
+    struct str pool = d->parent ? d->parent->model.pool : d->settings->default_pool;
+    out->model.pool = d->request->model.p ? STR_NONE : arena_copy(d->arena, pool);
     out->model.max_output_tokens = d->model->max_tokens;
     return 0;
 }

@@ -41,6 +41,14 @@ const struct model_settings *settings_model(const struct settings *settings, str
     return NULL;
 }
 
+const struct pool *settings_pool(const struct settings *settings, struct str name)
+{
+    for (size_t i = 0; name.n > 0 && i < settings->pool_count; i++)
+        if (str_eq(settings->pools[i].name, name))
+            return &settings->pools[i];
+    return NULL;
+}
+
 /* Kinds that only settings have. Their rows have offset 0: the value is the whole struct. */
 
 #define MODEL(member) offsetof(struct model_settings, member)
@@ -86,6 +94,41 @@ static int models_parse(struct arena *arena, const struct js *value, const char 
     }
     settings->models = models;
     settings->model_count = n;
+    return 0;
+}
+
+static void pools_print(struct jw *w, const void *at)
+{
+    const struct settings *settings = at;
+    jw_array(w);
+    for (size_t i = 0; i < settings->pool_count; i++) {
+        jw_object(w);
+        jw_kstr(w, "name", settings->pools[i].name);
+        list_print(w, "models", &settings->pools[i].models);
+        jw_end_object(w);
+    }
+    jw_end_array(w);
+}
+
+static int pools_parse(struct arena *arena, const struct js *value, const char *where, void *at,
+                       struct err *err)
+{
+    struct settings *settings = at;
+    size_t n = js_count(value);
+    if (js_kind(value) != JS_ARRAY || n > LIST_ITEMS_MAX)
+        return err_set(err, ERR_CORRUPT, "%s: expected a list of at most %d pools", where,
+                       LIST_ITEMS_MAX);
+    struct pool *pools = arena_alloc(arena, (n + 1) * sizeof *pools);
+    for (size_t i = 0; i < n; i++) {
+        const struct js *item = js_at(value, i);
+        pools[i].name = arena_copy(arena, js_get_str(item, "name"));
+        if (pools[i].name.n == 0)
+            return err_set(err, ERR_CORRUPT, "%s: pool %zu has no name", where, i);
+        if (list_parse(arena, js_get(item, "models"), where, &pools[i].models, err) != 0)
+            return -1;
+    }
+    settings->pools = pools;
+    settings->pool_count = n;
     return 0;
 }
 
@@ -200,6 +243,7 @@ int gate_parse(const struct js *value, const char *where, enum gate *gate, struc
 }
 
 static const struct field_kind models_kind = {models_print, models_parse};
+static const struct field_kind pools_kind = {pools_print, pools_parse};
 static const struct field_kind overrides_kind = {overrides_print, overrides_parse};
 static const struct field_kind enabled_kind = {enabled_print, enabled_parse};
 static const struct field_kind inherit_kind = {inherit_print, inherit_parse};
@@ -241,6 +285,8 @@ static const struct field settings_fields[] = {
     {"models", &models_kind, 0, NULL},
     {"allowed_models", &field_list_or_null, SETTING(allowed_models), NULL},
     {"default_model", &field_text_or_null, SETTING(default_model), NULL},
+    {"pools", &pools_kind, 0, NULL},
+    {"default_pool", &field_text_or_null, SETTING(default_pool), NULL},
     {"sub_agent", NULL, 0, sub_agent_fields},
     {"mode", &mode_kind, 0, NULL},
     {"permissions", &overrides_kind, 0, NULL},

@@ -26,12 +26,21 @@ struct model_settings {
     int64_t price_in_nano, price_out_nano; /* per token; UNLIMITED (-1): unknown */
 };
 
+/* Models that stand in for each other, in order: a call that fails goes to the next. */
+struct pool {
+    struct str name;
+    struct list models; /* names of models */
+};
+
 struct settings {
     /* llm */
     struct model_settings *models;
     size_t model_count;
     struct list allowed_models; /* names; absent: all configured */
     struct str default_model;   /* a name in models */
+    struct pool *pools;
+    size_t pool_count;
+    struct str default_pool; /* the pool that default_model comes from, or STR_NONE */
     /* sub_agent */
     enum { SWITCH_OFF, SWITCH_ON } sub_agent_enabled, inherit_mode;
     int64_t max_depth;            /* 2 */
@@ -57,6 +66,7 @@ struct settings {
 
 void settings_init(struct settings *settings); /* the built-in defaults above, no models */
 const struct model_settings *settings_model(const struct settings *settings, struct str name);
+const struct pool *settings_pool(const struct settings *settings, struct str name); /* NULL: none */
 void settings_print(const struct settings *settings, struct jw *w);
 /* Refuses unknown keys and wrong types (CORRUPT: it comes from the log or from config, which
  * checked already). */

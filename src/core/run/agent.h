@@ -71,7 +71,11 @@ struct agent {
     size_t call_count, calls_open;
 
     struct str request_id; /* of the model request that is out */
-    struct amount reserved;
+    struct str
+        model_now; /* the model of the pool that the current call fell back to; empty: the contract's */
+    struct str model_asked; /* which model the request that is out, or the last one, went to */
+    struct amount quoted;   /* the most that the request that is out may use */
+    struct amount reserved; /* the same, where something limits it */
     int64_t request_input;  /* estimate that was sent with it */
     int64_t context_known;  /* tokens of the conversation as last reported, with the reply */
     int64_t context_before; /* the same, before the last reply */

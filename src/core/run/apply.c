@@ -49,7 +49,7 @@ static void attempt_reset(struct run *run, struct agent *agent)
     agent->limit_outcome = OUTCOME_NONE;
     agent->stopping = OUTCOME_NONE;
     agent->stop_reason = STR_NONE;
-    agent->request_id = STR_NONE;
+    agent->request_id = agent->model_now = agent->model_asked = STR_NONE;
     timer_set(run, agent, TIMER_BACKOFF, 0);
 }
 
@@ -289,6 +289,12 @@ static int apply_stopping(struct run *run, struct agent *agent, const struct eve
     return 0;
 }
 
+/* Not a request that is tried again, nor one to another model of the pool, nor for a summary. */
+static bool is_new_turn(const struct agent *agent)
+{
+    return agent->tries == 0 && agent->model_now.n == 0 && agent->compact_at == 0;
+}
+
 static int apply_requested(struct run *run, struct agent *agent, const struct event *e,
                            struct err *err)
 {
@@ -298,7 +304,9 @@ static int apply_requested(struct run *run, struct agent *agent, const struct ev
     agent->request_id = arena_copy(&agent->history, e->call_id);
     agent->request_input = number(e->estimate, 0);
     agent->reserved = (struct amount){0, 0};
-    if (agent->tries == 0 && agent->compact_at == 0)
+    agent->quoted = (struct amount){number(e->tokens, 0), number(e->cost_nano, 0)};
+    agent->model_asked = arena_copy(&agent->history, e->name);
+    if (is_new_turn(agent))
         agent->account.turns++;
     slot_take(run, agent);
     budget_unqueue(run, agent);
@@ -401,6 +409,7 @@ static int apply_replied(struct run *run, struct agent *agent, const struct even
     agent->input_tokens += input;
     agent->output_tokens += output;
     agent->tries = 0;
+    agent->model_now = STR_NONE;
     agent->request_id = STR_NONE;
     agent->phase = message.call_count > 0 ? PHASE_TOOLS : PHASE_READY;
     if (e->model_effective.n > 0)
@@ -418,10 +427,16 @@ static int apply_failed_request(struct run *run, struct agent *agent, const stru
     enum err_class class = err_class_parse(e->class);
     if (class != ERR_CANCELLED)
         agent->tries++;
+    else if (is_new_turn(agent))
+        agent->account.turns--; /* nothing was answered: asking again is still the same turn */
     agent->request_id = STR_NONE;
     agent->phase = e->retry_at != EVENT_ABSENT ? PHASE_BACKOFF : PHASE_READY;
     if (e->retry_at != EVENT_ABSENT)
         timer_set(run, agent, TIMER_BACKOFF, e->retry_at);
+    if (e->fallback.n > 0) {
+        agent->model_now = arena_copy(&agent->history, e->fallback);
+        agent->tries = 0;
+    }
     if (e->partial.n > 0)
         agent->response = arena_copy(&agent->history, e->partial);
     return 0;

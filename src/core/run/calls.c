@@ -96,6 +96,17 @@ static struct str unparsed(struct deciding *d, const struct call *call)
     return text;
 }
 
+/* At the deepest level the doors are in no contract; the reason that a model can use is the depth. */
+static void say_depth(const struct run *run, const struct agent *agent, const struct call *call,
+                      struct err *why)
+{
+    const struct tool_info *info = tool_info_find(call->call.name);
+    if (info != NULL && info->group == GROUP_DELEGATE &&
+        agent->contract.agent.depth >= run->settings.max_depth)
+        err_set(why, ERR_DENIED, "Maximum sub-agent depth (%lld) exceeded",
+                (long long)run->settings.max_depth);
+}
+
 static void put_question(struct deciding *d, struct agent *agent, struct call *call)
 {
     struct effect *effect = effect_add(d, EFFECT_ASK, EFFECT_OUTWARD, agent, call->call.id);
@@ -118,6 +129,7 @@ static void start(struct deciding *d, struct agent *agent, struct call *call)
     }
     enum permission permission = contract_permits(&agent->contract, call->call.name, &why);
     if (permission < PERMIT_ASK) {
+        say_depth(d->run, agent, call, &why);
         deny(d, agent, call, why.message);
         return;
     }

@@ -136,7 +136,7 @@ void context_compact(struct agent *agent, struct str summary, size_t kept)
     }
     for (size_t i = 0; i < agent->message_count; i++)
         agent->context_new += message_tokens(&agent->messages[i]);
-    agent->response = STR_NONE;
+    agent->response = agent->request_id = agent->model_now = agent->model_asked = STR_NONE;
     agent->calls = NULL;
     agent->call_count = agent->calls_open = 0;
     agent->compact_at = 0;

@@ -447,9 +447,12 @@ static void on_failure(struct deciding *d, struct agent *agent, const struct inp
     if (input->sent == REQUEST_UNSENT)
         e->sent = STR("no");
     add_usage(e, &failure->usage);
-    if (agent->stopping == OUTCOME_NONE &&
-        (failure->class == ERR_RETRY || failure->class == ERR_TIMEOUT) &&
-        agent->tries + 1 < d->run->settings.model_attempts)
+    struct str fallback = turn_fallback(d->run, agent);
+    if (agent->stopping == OUTCOME_NONE && failure->class != ERR_CANCELLED && fallback.n > 0)
+        e->fallback = keep(d, fallback);
+    else if (agent->stopping == OUTCOME_NONE &&
+             (failure->class == ERR_RETRY || failure->class == ERR_TIMEOUT) &&
+             agent->tries + 1 < d->run->settings.model_attempts)
         e->retry_at = d->now + retry_delay(d->run, agent, failure);
     emit(d, e);
     turn_failed(d, agent, input);

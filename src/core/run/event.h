@@ -79,6 +79,7 @@
     X(class, S)                                                                                    \
     X(http_status, I)                                                                              \
     X(retry_after_ms, I)                                                                           \
+    X(fallback, S) /* the model of the pool that is asked instead */                               \
     X(retry_at, I)                                                                                 \
     X(partial, S)                                                                                  \
     X(sent, S) /* no: the request never left, so it costs nothing */                               \
@@ -127,12 +128,13 @@
     X(AGENT_COMPACTED, "agent.compacted", "text kept")                                             \
     X(AGENT_STOPPING, "agent.stopping", "outcome reason")                                          \
     X(MODEL_REQUESTED, "model.requested",                                                          \
-      "model provider origin attempt tools estimate output_limit request")                         \
+      "name model provider origin attempt tools estimate output_limit tokens cost_nano request")   \
     X(MODEL_REPLIED, "model.replied",                                                              \
       "effects text calls finish completeness input_tokens cached_tokens cache_write_tokens "      \
       "output_tokens reasoning_tokens response_id model_effective first_token_ms extras")          \
     X(MODEL_FAILED, "model.failed",                                                                \
-      "effects class http_status retry_after_ms retry_at error partial sent input_tokens "         \
+      "effects class http_status retry_after_ms retry_at fallback error partial sent "             \
+      "input_tokens "                                                                              \
       "output_tokens")                                                                             \
     X(TOOL_REQUESTED, "tool.requested", "tool arguments")                                          \
     X(TOOL_PREPARED, "tool.prepared", "effects path before after")                                 \

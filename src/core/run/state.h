@@ -77,6 +77,8 @@ void turn_replied(struct deciding *d, struct agent *agent, const struct model_re
 void turn_failed(struct deciding *d, struct agent *agent, const struct input *input);
 void turn_interrupted(struct deciding *d,
                       struct agent *agent); /* its request was lost in a crash */
+/* The next model of the agent's pool behind the one that is asked now, or STR_NONE. */
+struct str turn_fallback(const struct run *run, const struct agent *agent);
 int64_t turn_call_limit(const struct run *run,
                         const struct agent *agent); /* UNLIMITED, or how many calls in all */
 void message_add(struct deciding *d, struct agent *agent, const char *role, const char *note,

@@ -21,7 +21,21 @@ void message_add(struct deciding *d, struct agent *agent, const char *role, cons
 
 static const struct model_settings *model_of(const struct run *run, const struct agent *agent)
 {
-    return settings_model(&run->settings, agent->contract.model.name);
+    struct str name = agent->model_now.n > 0 ? agent->model_now : agent->contract.model.name;
+    return settings_model(&run->settings, name);
+}
+
+struct str turn_fallback(const struct run *run, const struct agent *agent)
+{
+    const struct pool *pool = settings_pool(&run->settings, agent->contract.model.pool);
+    struct str now = agent->model_now.n > 0 ? agent->model_now : agent->contract.model.name;
+    bool behind = false;
+    for (size_t i = 0; pool != NULL && i < pool->models.n; i++) {
+        if (behind && list_has(&agent->contract.model.allowed_models, pool->models.items[i]))
+            return pool->models.items[i];
+        behind = behind || str_eq(pool->models.items[i], now);
+    }
+    return STR_NONE;
 }
 
 static bool is_limited(const struct account *account)
@@ -85,6 +99,7 @@ static void ask(struct deciding *d, struct agent *agent, const struct model_sett
     hash_hex(&agent->conversation, hex);
     struct event *e = draft(d, agent->no, EVENT_MODEL_REQUESTED);
     e->call_id = arena_printf(&d->out->arena, "m%llu", (unsigned long long)(d->run->seq + 1));
+    e->name = keep(d, model->name);
     e->model = keep(d, model->model);
     e->provider = keep(d, model->provider);
     e->origin = agent->compact_at != 0 ? STR("compact") : STR("loop");
@@ -92,6 +107,8 @@ static void ask(struct deciding *d, struct agent *agent, const struct model_sett
     e->tools = withheld ? STR("withheld") : STR("offered");
     e->estimate = estimate;
     e->output_limit = output_limit;
+    e->tokens = amount->tokens;
+    e->cost_nano = amount->cost_nano;
     e->request = keep(d, (struct str){hex, 16});
     emit(d, e);
     if (is_limited(&agent->account)) {
@@ -165,6 +182,8 @@ static void request(struct deciding *d, struct agent *agent)
                           .output_limit = agent->contract.model.max_output_tokens};
     quote.price_in_nano = model->price_in_nano;
     quote.price_out_nano = model->price_out_nano;
+    if (quote.output_limit > model->max_tokens)
+        quote.output_limit = model->max_tokens;
     if (quote.output_limit > window - estimate)
         quote.output_limit = window - estimate;
     struct amount amount = {0, 0};
@@ -236,7 +255,7 @@ static void settle(struct deciding *d, struct agent *agent, struct amount reserv
 static struct amount used_by(const struct run *run, const struct agent *agent,
                              const struct usage *usage, int64_t known, int64_t text_estimate)
 {
-    const struct model_settings *model = model_of(run, agent);
+    const struct model_settings *model = settings_model(&run->settings, agent->model_asked);
     int64_t input = usage->input >= 0 ? usage->input : agent->request_input;
     int64_t output = usage->output >= 0 ? usage->output : text_estimate;
     int64_t fresh = input > known ? input - known : 0;
@@ -328,7 +347,7 @@ void turn_failed(struct deciding *d, struct agent *agent, const struct input *in
     struct amount used = {0, 0};
     if (input->sent == REQUEST_SENT) {
         /* An attempt that ended without a report counts in full. */
-        used = agent->reserved;
+        used = agent->quoted;
         if (failure->usage.input >= 0 && failure->usage.output >= 0)
             used = used_by(d->run, agent, &failure->usage, agent->context_known, 0);
         else if (failure->http_status >= 400)
@@ -337,6 +356,8 @@ void turn_failed(struct deciding *d, struct agent *agent, const struct input *in
     settle(d, agent, agent->reserved, used);
     if (agent->stopping != OUTCOME_NONE)
         agent_settle_stop(d, agent);
+    else if (agent->phase == PHASE_READY && agent->tries == 0 && agent->model_now.n > 0)
+        turn_advance(d, agent); /* the next model of the pool */
     else if (agent->phase == PHASE_READY && agent->compact_at != 0)
         summarised(d, agent, STR_NONE); /* no summary to be had: go on without what came before */
     else if (agent->phase == PHASE_READY && failure->class == ERR_PROVIDER)
@@ -353,7 +374,7 @@ void turn_interrupted(struct deciding *d, struct agent *agent)
     e->class = str_from(err_class_text(ERR_CANCELLED));
     e->error = STR("the process ended while the request was out; it is asked again");
     emit(d, e);
-    settle(d, agent, agent->reserved, agent->reserved);
+    settle(d, agent, agent->reserved, agent->quoted);
 }
 
 /* --- who may go on ----------------------------------------------------------------------------------------------------- */
