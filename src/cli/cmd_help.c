@@ -20,9 +20,12 @@ const struct command cmd_help = {
     .run = run,
 };
 
-static void print_json(struct output *output)
+/* only: NULL for all of them. */
+static void print_json(struct output *output, const struct command *only)
 {
     for (size_t i = 0; commands[i] != NULL; i++) {
+        if (only != NULL && commands[i] != only)
+            continue;
         struct buf line;
         struct jw w;
         buf_init(&line, 65536);
@@ -53,7 +56,7 @@ static enum exit_code run(struct invocation *invocation)
         }
     }
     if (invocation->output.format == OUTPUT_JSON) {
-        print_json(&invocation->output);
+        print_json(&invocation->output, command);
         return EXIT_CODE_DONE;
     }
     buf_init(&text, (size_t)1 << 20);

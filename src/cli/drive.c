@@ -117,6 +117,13 @@ static void on_delta(void *user, struct str run_id_text, uint32_t agent_no, stru
         view_delta(&driver->view, agent_no, text);
 }
 
+static void on_waiting(void *user, struct str run_id_text, uint32_t agent_no, struct str reason)
+{
+    struct driver *driver = user;
+    if (driver->display == DISPLAY_TREE)
+        view_waiting(&driver->view, agent_no, reason, clock_now_ms());
+}
+
 static void on_question(void *user, struct str run_id_text, uint32_t agent_no, struct str call_id,
                         struct str tool, struct str arguments)
 {
@@ -281,7 +288,12 @@ static void stop_all(struct driver *driver)
 
 static int watch(struct driver *driver, struct err *err)
 {
-    const struct engine_watch callbacks = {on_event, on_delta, on_question, on_end, driver};
+    const struct engine_watch callbacks = {.event = on_event,
+                                           .delta = on_delta,
+                                           .waiting = on_waiting,
+                                           .question = on_question,
+                                           .end = on_end,
+                                           .user = driver};
     struct engine *engine = NULL;
     int result = -1;
     if (start_signals(driver, err) != 0)

@@ -87,8 +87,17 @@ static void on_delta(void *user, struct str text)
                                          asking->flight.agent_no, text);
 }
 
+static void on_waiting(void *user, struct str reason)
+{
+    struct asking *asking = user;
+    struct live *live = flight_live(&asking->flight);
+    if (live != NULL && live->engine->config.watch.waiting != NULL)
+        live->engine->config.watch.waiting(live->engine->config.watch.user, id_str(&live->id),
+                                           asking->flight.agent_no, reason);
+}
+
 static void answer(struct flight *flight, const struct model_reply *reply,
-                   const struct model_failure *failure, int sent)
+                   const struct model_failure *failure)
 {
     struct live *live = flight_live(flight);
     struct input input = {.kind = reply != NULL ? INPUT_REPLY : INPUT_FAILURE,
@@ -97,7 +106,7 @@ static void answer(struct flight *flight, const struct model_reply *reply,
                           .call_id = flight->call_id,
                           .reply = reply,
                           .failure = failure,
-                          .sent = sent};
+                          .sent = failure != NULL ? failure->sent : REQUEST_SENT};
     flight_unlink(flight);
     if (live != NULL)
         live_input(live, &input);
@@ -109,7 +118,7 @@ static void on_done(void *user, const struct model_reply *reply,
                     const struct model_failure *failure)
 {
     struct asking *asking = user;
-    answer(&asking->flight, reply, failure, REQUEST_SENT);
+    answer(&asking->flight, reply, failure);
 }
 
 static void on_abort(struct flight *flight)
@@ -131,8 +140,9 @@ static void on_refusal_closed(uv_handle_t *handle)
     struct model_failure failure = {.class = ERR_PROVIDER,
                                     .retry_after_ms = -1,
                                     .message = str_from(refusal->err.message),
-                                    .usage = USAGE_NONE};
-    answer(&refusal->flight, NULL, &failure, REQUEST_UNSENT);
+                                    .usage = USAGE_NONE,
+                                    .sent = REQUEST_UNSENT};
+    answer(&refusal->flight, NULL, &failure);
 }
 
 static void on_refusal(uv_timer_t *timer)
@@ -182,12 +192,15 @@ void ask_start(struct live *live, const struct effect *effect)
         .tool_count = effect->tools == TOOLS_OFFERED ? list_tools(engine, agent, tools) : 0,
         .max_output_tokens = effect->output_limit,
         .temperature = agent->contract.model.temperature,
-        .deadlines = deadlines};
+        .deadlines = deadlines,
+        .owner = id_str(&live->id),
+        .agent_no = agent->no};
     struct asking *asking = calloc(1, sizeof *asking);
     if (asking == NULL)
         abort();
     asking->ops = port.ops;
-    struct model_callbacks callbacks = {on_delta, on_done, asking};
+    struct model_callbacks callbacks = {
+        .delta = on_delta, .done = on_done, .user = asking, .waiting = on_waiting};
     flight_init(&asking->flight, live, effect, on_abort);
     if (port.ops->start(port.client, &request, &callbacks, &asking->call, &err) != 0) {
         flight_release(&asking->flight);

@@ -131,12 +131,12 @@ void engine_free(struct engine *engine)
             "the program ended before the run did; go on with `cadre resume`");
     while (map_next(&engine->lives, &cursor, &key, &item))
         live_let_go(item, &stopped);
+    /* What is under way was told to stop and answers on the loop; so do the releases of the leases. */
+    while (engine->flights > 0 || engine->lives.count > 0)
+        uv_run(engine->config.loop, UV_RUN_ONCE);
     wake_free(engine->wake);
     journal_free(engine->journal);
     uv_close((uv_handle_t *)engine->heartbeat, handle_free);
-    /* What is under way answers on the loop; it was told to stop. */
-    while (engine->flights > 0)
-        uv_run(engine->config.loop, UV_RUN_ONCE);
     map_release(&engine->lives);
     arena_release(&engine->arena);
     free(engine);

@@ -22,6 +22,8 @@ struct engine_watch {
     void (*event)(void *user, const struct run *run, const struct event_row *row);
     /* Text as it streams in; never logged. */
     void (*delta)(void *user, struct str run_id, uint32_t agent_no, struct str text);
+    /* A model request waits for its provider, and for what ("429"); an empty reason: it waits no longer. Never logged. */
+    void (*waiting)(void *user, struct str run_id, uint32_t agent_no, struct str reason);
     /* A person must answer: engine_answer follows. */
     void (*question)(void *user, struct str run_id, uint32_t agent_no, struct str call_id,
                      struct str tool, struct str arguments);

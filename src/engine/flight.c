@@ -3,18 +3,23 @@
 
 #include "engine/live.h"
 
+static struct str copy_text(struct str text)
+{
+    char *copy = malloc(text.n + 1);
+    if (copy == NULL)
+        abort();
+    memcpy(copy, text.p, text.n);
+    copy[text.n] = '\0';
+    return (struct str){copy, text.n};
+}
+
 void flight_init(struct flight *flight, struct live *live, const struct effect *effect,
                  void (*abort_fn)(struct flight *))
 {
-    char *copy = malloc(effect->call_id.n + 1);
-    if (copy == NULL)
-        abort();
-    memcpy(copy, effect->call_id.p, effect->call_id.n);
-    copy[effect->call_id.n] = '\0';
     flight->engine = live->engine;
     flight->run = live->id;
     flight->agent_no = effect->agent_no;
-    flight->call_id = (struct str){copy, effect->call_id.n};
+    flight->call_id = copy_text(effect->call_id);
     flight->abort = abort_fn;
     flight->next = live->flights;
     if (flight->next != NULL)
@@ -33,6 +38,9 @@ void flight_unlink(struct flight *flight)
         flight->next->at = flight->at;
     flight->at = NULL;
     flight->next = NULL;
+    struct live *live = engine_live(flight->engine, id_str(&flight->run));
+    if (live != NULL && live->ending && live->flights == NULL)
+        live_end(live);
 }
 
 struct live *flight_live(const struct flight *flight)

@@ -17,6 +17,7 @@ struct job {
 
 struct journal {
     pthread_t thread;
+    bool has_thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
     struct job *queue, **queue_last;
@@ -136,8 +137,8 @@ int journal_new(uv_loop_t *loop, const struct store_opener *opener, journal_appe
     pthread_cond_init(&journal->wake, NULL);
     uv_async_init(loop, &journal->async, on_async);
     journal->async.data = journal;
-    if (pthread_create(&journal->thread, NULL, writer, journal) != 0) {
-        journal->state = JOURNAL_OPEN;
+    journal->has_thread = pthread_create(&journal->thread, NULL, writer, journal) == 0;
+    if (!journal->has_thread) {
         err_set(&journal->open_err, ERR_IO, "cannot start the journal's thread");
     } else {
         pthread_mutex_lock(&journal->lock);
@@ -166,7 +167,8 @@ void journal_free(struct journal *journal)
     journal->urgent = true;
     pthread_cond_broadcast(&journal->wake);
     pthread_mutex_unlock(&journal->lock);
-    pthread_join(journal->thread, NULL);
+    if (journal->has_thread)
+        pthread_join(journal->thread, NULL);
     deliver(journal);
     pthread_mutex_destroy(&journal->lock);
     pthread_cond_destroy(&journal->wake);

@@ -96,11 +96,6 @@ void handle_free(uv_handle_t *handle)
 static void live_free(struct live *live)
 {
     map_remove(&live->engine->lives, id_str(&live->id));
-    while (live->flights != NULL) {
-        struct flight *flight = live->flights;
-        flight_unlink(flight); /* its answer will find no run */
-        flight->abort(flight);
-    }
     rendered_release(live);
     uv_close((uv_handle_t *)live->timer, handle_free);
     pump_free(live->pump);
@@ -134,9 +129,11 @@ static void release_done(void *user)
 
 void live_end(struct live *live)
 {
-    struct task *task = task_new(live->engine, id_str(&live->id));
     live->ending = true;
     uv_timer_stop(live->timer);
+    if (live->flights != NULL)
+        return; /* flight_unlink comes back here with the last one */
+    struct task *task = task_new(live->engine, id_str(&live->id));
     task->epoch = live->epoch;
     journal_work(live->engine->journal, task, release_work, release_done);
 }
@@ -146,6 +143,11 @@ void live_let_go(struct live *live, const struct err *failure)
     if (live->ending)
         return;
     live->failure = *failure;
+    /* Nothing of ours may still change a file when the next owner starts: the lease is released after the last flight. */
+    for (struct flight *flight = live->flights, *next; flight != NULL; flight = next) {
+        next = flight->next;
+        flight->abort(flight);
+    }
     live_end(live);
 }
 

@@ -29,6 +29,9 @@ struct model_request {
     int64_t max_output_tokens;
     double temperature; /* NaN: not sent */
     struct model_deadlines deadlines;
+    /* Who asks, so that waiting is fair between runs and between the agents of a run. */
+    struct str owner;
+    uint32_t agent_no;
 };
 
 struct model_callbacks {
@@ -37,6 +40,9 @@ struct model_callbacks {
     /* Exactly one of reply and failure is not NULL; both live until done returns. */
     void (*done)(void *user, const struct model_reply *reply, const struct model_failure *failure);
     void *user;
+    /* The request waits for the provider; reason: "429", "64 at once"; empty: it waits no longer, and
+     * leaves. Also from inside start(). For display only: must not call the port. May be NULL. */
+    void (*waiting)(void *user, struct str reason);
 };
 
 struct model_ops {

@@ -235,13 +235,13 @@ class Reference:
 
 
 class Episode:
-    """One run, killed once to four times, resumed until it completes, and checked."""
+    """One run, killed once to four times, then resumed until it completes, or else cancelled, and checked."""
 
     def __init__(self, test, server, reference, seed, number):
         self.test, self.server, self.reference = test, server, reference
         self.chance = random.Random(f"{seed}/{number}")
         self.token = f"e{number}x{seed}"
-        self.kills, self.unborn = 0, 0
+        self.counts = collections.Counter(kills=0, unborn=0, again=0, settled=0, cancelled=0)
         self.printed = []
         self.story = []
 
@@ -257,11 +257,14 @@ class Episode:
                 if run_id is None:
                     return
                 arguments = ["resume", run_id, "--json"]
-            self.finish()
+            if self.chance.random() < 0.2:
+                self.cancel()
+            else:
+                self.finish()
 
     def launch(self, arguments, moment):
         """Starts a process and kills it when the moment has come; True when it was killed, False when it ended."""
-        process = self.workspace.start(arguments)
+        process = self.workspace.start(arguments, self.environment())
         moment.wait(process, self.workspace)
         code = process.kill()
         self.story.append(f"{arguments[0]}, killed {moment}: {code}, {len(process.lines)} lines")
@@ -269,10 +272,18 @@ class Episode:
         if code != -signal.SIGKILL:
             self.test.assertEqual(code, 0, f"{process.text[-600:]}\n{process.errors}")
             return False
-        self.kills += 1
+        self.counts["kills"] += 1
+        self.after_kill()
         if self.chance.random() < 0.5:
             self.look_at_the_wreck()
         return True
+
+    def environment(self):
+        """What a process that is going to be killed gets in addition."""
+        return None
+
+    def after_kill(self):
+        """What happens to the machine, besides the process."""
 
     def take_lines(self, process, code):
         self.test.assertEqual(processes_of(process.pid), [], f"processes are left after exit {code}")
@@ -297,26 +308,45 @@ class Episode:
             self.test.assertEqual(len(runs), 1)
             self.test.assertIn(self.run_id, (None, runs[0]))
             return runs[0]
-        self.unborn = 1
+        self.counts["unborn"] = 1
         self.server.idle()
         self.test.assertEqual(self.printed, [], "events of a run that is not in the store")
         check_files(self.test, self.workspace.tree(), files_before())
         self.test.assertEqual([one for one in self.server.requests() if self.token in one["first_user"]], [])
         return None
 
+    def last_process(self, arguments):
+        """Drives the run to its end undisturbed; returns its events."""
+        process = self.workspace.start([*arguments, "--json"])
+        code = process.end()
+        self.story.append(f"{arguments[0]}: {code}")
+        self.take_lines(process, code)
+        self.test.assertEqual(code, 0, f"{process.text[-600:]}\n{process.errors}")
+        self.server.idle()
+        events = self.workspace.events(arguments[1])
+        check_log(self.test, events, self.printed)
+        check_calls(self.test, self.workspace, arguments[1])
+        check_closes(self.test, self.workspace, arguments[1], events)
+        return events
+
+    def cancel(self):
+        run_id = self.find_run()
+        events = self.last_process(["cancel", run_id, "--now"])
+        self.test.assertIn(events[-1]["type"], ("run.cancelled", "run.completed"))
+        check_intents(self.test, events, self.workspace, self.server, self.token)
+        expected = files_after(self.token)
+        for path, text in self.workspace.tree().items():
+            self.test.assertIn(path, expected, "a file that nobody asked for")
+            rest = iter(expected[path].splitlines())
+            self.test.assertTrue(all(line in rest for line in text.splitlines()), f"{path}: {text[:300]}")
+        check_proofs(self.test, self.workspace, run_id)
+        self.counts["cancelled"] = 1
+
     def finish(self):
         test, workspace, run_id = self.test, self.workspace, self.find_run()
-        process = workspace.start(["resume", run_id, "--json"])
-        code = process.end()
-        self.story.append(f"resume: {code}")
-        self.take_lines(process, code)
-        test.assertEqual(code, 0, f"{process.text[-600:]}\n{process.errors}")
-        test.assertEqual(process.lines[-1]["run_status"], "completed")
-        requests = self.server.idle()["requests"]
-        events = workspace.events(run_id)
-        check_log(test, events, self.printed)
-        check_calls(test, workspace, run_id)
-        check_closes(test, workspace, run_id, events)
+        events = self.last_process(["resume", run_id])
+        test.assertEqual(events[-1]["type"], "run.completed")
+        requests = self.server.stats()["requests"]
         test.assertEqual(history(events, self.token, workspace), self.reference.history)
         check_files(test, workspace.tree(), files_after(self.token))
         seen, asked = check_intents(test, events, workspace, self.server, self.token)
@@ -324,14 +354,21 @@ class Episode:
         last = max(one["time"] for one in self.server.requests() if self.token in one["first_user"])
         test.assertLessEqual(last, events[-1]["ts"], "a request after the run's end")
         check_proofs(test, workspace, run_id)
+        self.counts["again"] = sum(asked.values()) - len(asked)
+        self.counts["settled"] = sum("checked after a restart" in event["payload_json"] for event in events
+                                     if event["type"] == "tool.finished")
         test.assertEqual(self.server.stats()["requests"], requests, "verify or replay asked the model")
 
 
-class Kills(unittest.TestCase):
+class Campaign:
+    """Plays episodes on two workers until there were enough kills; part of a test case."""
+
+    prefix, kills_wanted, episode = "CRASH", 40, Episode
+
     def setUp(self):
-        self.wanted = int(os.environ.get("CRASH_KILLS", "40"))
-        self.seed = int(os.environ.get("CRASH_SEED", str(random.SystemRandom().randrange(1 << 32))))
-        self.only = os.environ.get("CRASH_EPISODE")
+        self.wanted = int(os.environ.get(f"{self.prefix}_KILLS", self.kills_wanted))
+        self.seed = int(os.environ.get(f"{self.prefix}_SEED", random.SystemRandom().randrange(1 << 32)))
+        self.only = os.environ.get(f"{self.prefix}_EPISODE")
         self.lock = threading.Lock()
         self.next = 0
         self.counts = collections.Counter()
@@ -347,14 +384,15 @@ class Kills(unittest.TestCase):
             return number
 
     def play(self, server, reference, number):
-        episode = Episode(self, server, reference, self.seed, number)
+        episode = self.episode(self, server, reference, self.seed, number)
         try:
             episode.play()
         except BaseException as error:
-            error.add_note(f"CRASH_SEED={self.seed} CRASH_EPISODE={number}: " + "; ".join(episode.story))
+            error.add_note(f"{self.prefix}_SEED={self.seed} {self.prefix}_EPISODE={number}: "
+                           + "; ".join(episode.story))
             raise
         with self.lock:
-            self.counts.update(episodes=1, kills=episode.kills, unborn=episode.unborn, events=len(episode.printed))
+            self.counts.update(episode.counts, episodes=1, events=len(episode.printed))
 
     def work(self):
         try:
@@ -366,19 +404,25 @@ class Kills(unittest.TestCase):
             with self.lock:
                 self.failure = self.failure or error
 
-    def test_no_acknowledged_event_is_lost_or_doubled_and_each_child_is_closed_once(self):
-        print(f"CRASH_SEED={self.seed}", file=sys.stderr, flush=True)
+    def run_campaign(self):
+        print(f"{self.prefix}_SEED={self.seed}", file=sys.stderr, flush=True)
         workers = [threading.Thread(target=self.work) for _ in range(WORKERS)]
         for worker in workers:
             worker.start()
         for worker in workers:
             worker.join()
-        print(f"{self.counts['kills']} kills in {self.counts['episodes']} runs, {self.counts['events']} acknowledged"
-              f" events, {self.counts['unborn']} runs killed before they began", file=sys.stderr, flush=True)
+        print("{kills} kills in {episodes} runs, {events} acknowledged events; {unborn} runs killed before they began,"
+              " {cancelled} cancelled; {again} model requests repeated, {settled} writes found done"
+              .format_map(self.counts), file=sys.stderr, flush=True)
         if self.failure is not None:
             raise self.failure
         if self.only is None:
             self.assertGreaterEqual(self.counts["kills"], self.wanted)
+
+
+class Kills(Campaign, unittest.TestCase):
+    def test_no_acknowledged_event_is_lost_or_doubled_and_each_child_is_closed_once(self):
+        self.run_campaign()
 
 
 # --- who may work on a run -------------------------------------------------------------------------------------------
@@ -425,18 +469,18 @@ class Ownership(unittest.TestCase):
 
     def test_resume_is_refused_while_the_owner_lives_and_names_it(self):
         owner, run_id = self.start_waiting_run()
+        before = self.workspace.events(run_id)
         done = self.workspace.run(["resume", run_id, "--json"])
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertRegex(done.stderr, rf"owned by .*\b{owner.pid}-")
         self.assertIsNone(owner.popen.poll(), "the owner was disturbed")
-        before = len(self.workspace.events(run_id))
-        self.assertEqual(len(self.workspace.events(run_id)), before)
+        self.assertEqual(self.workspace.events(run_id), before)
         owner.kill()
 
     def test_of_two_that_resume_at_once_exactly_one_gets_the_run(self):
         process, run_id = self.start_waiting_run()
         process.kill()
-        for _ in range(4):
+        for _ in range(8):
             pair = [self.workspace.start(["resume", run_id, "--json"]) for _ in range(2)]
             wait_until(lambda: any(one.popen.poll() is not None for one in pair), "one of the two gives up")
             loser, winner = sorted(pair, key=lambda one: one.popen.poll() is None)
@@ -448,7 +492,7 @@ class Ownership(unittest.TestCase):
         self.assertEqual(self.workspace.run(["cancel", run_id, "--now", "--json"]).returncode, 0)
         self.assert_wound_down(run_id)
         resumes = [event for event in self.workspace.events(run_id) if event["type"] == "run.resumed"]
-        self.assertEqual(len(resumes), 5, "each winner and the cancel, and nobody else")
+        self.assertEqual(len(resumes), 9, "each winner and the cancel, and nobody else")
 
     def test_cancel_from_another_process_ends_the_run_with_130_and_closes_every_child(self):
         process, run_id = self.start_waiting_run()

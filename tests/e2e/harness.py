@@ -1,7 +1,7 @@
-"""What the end-to-end tests share: a scripted model server, a workspace with its own store, and processes of the real binary.
+"""What the end-to-end tests share: a scripted model server, a workspace with its store, processes of the real binary.
 
-Programs come from the environment: CADRE and CADRE_SCRIPTED (meson sets them). Every wait has a deadline. Only processes
-that were started here are signalled, by their own id. Nothing here judges the time that something takes.
+Programs come from the environment: CADRE and CADRE_SCRIPTED (meson sets them). Every wait has a deadline. Only
+processes that were started here are signalled, by their own id. Nothing here judges the time that something takes.
 
     with ModelServer(script) as server, Workspace({"a.txt": "one\\n"}) as space:
         done = space.run(["run", *server.flags(), "--mode", "auto", "--json", "task"])
@@ -232,13 +232,14 @@ class Workspace:
 
 
 class ModelServer:
-    """cadre-scripted with a script (docs/scripted-model.md). Leaving the `with` block asserts that it refused nothing."""
+    """cadre-scripted with a script (docs/scripted-model.md). The end of its `with` asserts that it refused nothing."""
 
     def __init__(self, script, key=None):
+        server = program("CADRE_SCRIPTED")
         self.directory = Path(tempfile.mkdtemp(prefix="cadre-model-"))
         self.log = self.directory / "log"
         (self.directory / "script.json").write_text(json.dumps(script))
-        arguments = [program("CADRE_SCRIPTED"), "--script", str(self.directory / "script.json"), "--log", str(self.log),
+        arguments = [server, "--script", str(self.directory / "script.json"), "--log", str(self.log),
                      "--until-eof"]
         if key is not None:
             arguments += ["--key", key]

@@ -49,7 +49,7 @@ async function withRun({options = {}, prepare, args = [], environment, seconds =
     }
 }
 
-// What holds for every run: {code, result, events}.
+// What holds for every run: {code, result, events, output}.
 async function sound(space, end) {
     const said = `exit ${end.code ?? end.signal}\n${end.stdout.slice(-2000)}\n${end.stderr.slice(-4000)}`;
     assert.ok(!end.hung, `the run did not end by its deadline: ${said}`);
@@ -64,7 +64,7 @@ async function sound(space, end) {
         const proof = await space.cadre(...args);
         assert.equal(proof.code, 0, `cadre ${args[0]}: ${proof.code ?? proof.signal}\n${proof.stdout}${proof.stderr}\n${said}`);
     }
-    return {code: end.code, result, events: lines.filter(line => line.type === 'event')};
+    return {code: end.code, result, events: lines.filter(line => line.type === 'event'), output: end.stdout + end.stderr};
 }
 
 const count = (events, name) => events.filter(event => event.event === name).length;
@@ -131,19 +131,22 @@ const key = {options: {auth: {apiKeys: ['sk-right']}}, prepare: mock => mock.on(
 await check('the key is sent', () => withRun({...key, environment: {OPENAI_API_KEY: 'sk-right'}}, 'greet me', ({code}) => {
     assert.equal(code, 0);
 }));
-await check('a wrong key ends the run, and the key stands in no output', () => withRun(
-    {...key, environment: {OPENAI_API_KEY: 'sk-wrong-secret'}}, 'greet me', ({code, result, events}) => {
+await check('a wrong key ends the run, and the key stands neither in its output nor in the store', () => withRun(
+    {...key, environment: {OPENAI_API_KEY: 'sk-wrong-secret'}}, 'greet me', async ({code, events, output, space}) => {
         assert.equal(code, 1);
         assert.equal(count(events, 'model.requested'), 1);
-        assert.ok(!JSON.stringify([result, events]).includes('sk-wrong-secret'));
+        assert.ok(!output.includes('sk-wrong-secret'));
+        assert.ok(!(await readFile(space.store)).includes('sk-wrong-secret'));
     }));
 
 // One fault each, with the exit code that it leads to.
 const faults = [
-    ['one rate limit is waited out', 0, {once: {error: {message: 'slow down', type: 'rate_limit_error'}, status: 429, retryAfter: 1}}],
+    ['one rate limit is waited out', 0,
+     {once: {error: {message: 'slow down', type: 'rate_limit_error'}, status: 429, retryAfter: 1}}],
     ['one server error is tried again', 0, {once: {error: {message: 'oops', type: 'server_error'}, status: 503}}],
     ['one stream that is cut off is tried again', 0, {once: {content: 'cut '.repeat(50)}, opts: {truncateAfterChunks: 3}}],
-    ['a request that is refused is not repeated', 1, {always: {error: {message: 'no', type: 'invalid_request_error'}, status: 400}}],
+    ['a request that is refused is not repeated', 1,
+     {always: {error: {message: 'no', type: 'invalid_request_error'}, status: 400}, requests: 1}],
     ['a server that always fails fails the run', 1, {chaos: {dropRate: 1}}],
     ['a server that always sends something else fails the run', 1, {chaos: {malformedRate: 1}}],
     ['a server that always hangs up fails the run', 1, {chaos: {disconnectRate: 1}}],
@@ -164,7 +167,11 @@ await Promise.all(faults.map(([name, code, fault]) => check(name, () => withRun(
             mock.on({...about('fault'), sequenceIndex: 0}, fault.once, fault.opts);
         mock.on(about('fault'), fault.always ?? {content: 'fine'}, fault.always && fault.opts);
     },
-}, 'fault', run => assert.equal(run.code, code, JSON.stringify(run.result))))));
+}, 'fault', run => {
+    assert.equal(run.code, code, JSON.stringify(run.result));
+    if (fault.requests)
+        assert.equal(count(run.events, 'model.requested'), fault.requests);
+}))));
 
 // A small generator, so that a seed names what a run meets. The server's own dice stay its own.
 function generator(seed) {
@@ -211,6 +218,30 @@ const oddities = [
     {error: {message: '', type: ''}, status: 418},
 ];
 
+// Runs bodies 0 … n - 1, some at a time, and fails with what failed; many failures end it early.
+async function sideBySide(n, body) {
+    const failures = [];
+    let next = 0;
+    await Promise.all(Array.from({length: AT_ONCE}, async () => {
+        while (next < n && failures.length < 5) {
+            const number = next++;
+            try {
+                await body(number);
+            } catch (error) {
+                failures.push(`number ${number}: ${error.stack}`);
+            }
+        }
+    }));
+    assert.equal(failures.length, 0, failures.join('\n\n'));
+}
+
+const oddRun = number => withRun({
+    prepare: mock => mock
+        .on(about('odd', 0), oddities[number], {chunkSize: 4096})
+        .on({predicate: () => true}, {content: 'done'}),
+}, 'odd');
+await check(`${oddities.length} odd answers, each as the first one, do no harm`, () => sideBySide(oddities.length, oddRun));
+
 // The well behaved conversation that the faults disturb.
 function reply(request) {
     const text = firstUser(request);
@@ -236,14 +267,22 @@ async function chaoticRun(number) {
                                      : {disconnectAfterMs: dice.pick([1, 20, 100]), latency: 10};
     const seconds = dice.pick([5, 8, 12]);
     const told = JSON.stringify({number, chaos, odd, cut, shape, cutting, seconds});
+    const made = [];
+    const fault = (name, response) => request => {
+        made.push(name);
+        return response(request);
+    };
     try {
-        return await withRun({
+        const {code} = await withRun({
             seconds, options: {chaos},
             prepare: mock => mock
-                .on({predicate: () => dice.chance(cut)}, reply, {...shape, ...cutting})
-                .on({predicate: () => dice.chance(odd)}, () => dice.pick(oddities), {chunkSize: 4096})
+                .on({predicate: () => dice.chance(cut)}, fault('cut', reply), {...shape, ...cutting})
+                .on({predicate: () => dice.chance(odd)}, fault('odd', () => dice.pick(oddities)), {chunkSize: 4096})
                 .on({predicate: () => true}, reply, shape),
-        }, `PARENT: run ${number}`);
+        }, `PARENT: run ${number}`, ({requests}) => {
+            made.push(...requests.map(entry => entry.response.chaosAction).filter(Boolean));
+        });
+        return {code, faults: made};
     } catch (error) {
         error.stack = `${told}\n${error.stack}`;
         throw error;
@@ -252,19 +291,15 @@ async function chaoticRun(number) {
 
 await check(`${RUNS} runs with faults end as they should (PEERS_SEED=${SEED})`, async () => {
     const codes = {};
-    const failures = [];
-    let next = 0;
-    await Promise.all(Array.from({length: AT_ONCE}, async () => {
-        while (next < RUNS && failures.length < 5) {
-            try {
-                const {code} = await chaoticRun(next++);
-                codes[code] = (codes[code] ?? 0) + 1;
-            } catch (error) {
-                failures.push(error.stack);
-            }
-        }
-    }));
-    console.log(`         exit codes: ${Object.entries(codes).map(([code, n]) => `${n} × ${code}`).join(', ')}`);
-    assert.equal(failures.length, 0, failures.join('\n\n'));
+    const met = {};
+    const add = (counts, name) => counts[name] = (counts[name] ?? 0) + 1;
+    const listed = counts => Object.entries(counts).map(([name, n]) => `${n} × ${name}`).join(', ');
+    await sideBySide(RUNS, async number => {
+        const {code, faults: list} = await chaoticRun(number);
+        add(codes, code);
+        list.forEach(name => add(met, name));
+    });
+    console.log(`         faults: ${listed(met)}\n         exit codes: ${listed(codes)}`);
+    assert.ok(Object.keys(met).length > 0 || RUNS < 5, 'the server made no fault: nothing was tested');
 });
 finish();

@@ -150,7 +150,8 @@ await check('a limit cuts the answer and says so', async () => {
     assert.equal(choice.finish_reason, 'length');
     assert.ok(usage.completion_tokens <= 20);
     const response_format = {type: 'json_schema', json_schema: {name: 'x', schema: {type: 'object'}}};
-    await failure(LengthFinishReasonError, () => completions.parse(ask('at length', {max_completion_tokens: 20, response_format})));
+    await failure(LengthFinishReasonError,
+                  () => completions.parse(ask('at length', {max_completion_tokens: 20, response_format})));
 });
 
 // What is wrong, the fields that make it so, and the parameter and words by which the error names it.

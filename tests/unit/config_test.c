@@ -254,16 +254,70 @@ static void openai_key_alone_selects_a_priced_model(void **state)
     assert_int_equal(room->config.settings.root.cost_nano, UNLIMITED);
 }
 
-static void other_apis_are_refused_with_a_way_out(void **state)
+static void anthropic_key_alone_selects_a_priced_model(void **state)
 {
     struct room *room = *state;
     room_set(room, "ANTHROPIC_API_KEY", "sk-ant");
-    load_fails(room, ERR_CONFIG, NULL,
-               "ANTHROPIC_API_KEY is set, but only OpenAI-compatible servers are spoken so far: "
-               "name one with --base-url URL --model NAME");
-    assert_null(strstr(room->err.message, "sk-ant"));
+    load_ok(room);
+    const struct settings *settings = &room->config.settings;
+    assert_int_equal(settings->model_count, 1);
+    const struct model_settings *model = &settings->models[0];
+    check_str(settings->default_model, "claude-sonnet-4-5");
+    check_str(model->api, "anthropic");
+    check_str(model->base_url, "https://api.anthropic.com/v1");
+    check_str(model->api_key_env, "ANTHROPIC_API_KEY");
+    assert_int_equal(model->price_in_nano, 3000);
+    assert_int_equal(model->price_out_nano, 15000);
+    assert_int_equal(model->max_context_tokens, 200000);
+    assert_int_equal(model->max_tokens, 8192);
+    assert_int_equal(settings->root.cost_nano, 1000000000);
+    check_str(room->config.model_source, "ANTHROPIC_API_KEY");
+}
+
+static void with_both_keys_the_flag_or_the_models_name_chooses(void **state)
+{
+    struct room *room = *state;
+    room_set(room, "OPENAI_API_KEY", "sk-secret");
+    room_set(room, "ANTHROPIC_API_KEY", "sk-ant");
     room->flags.api = STR("anthropic");
-    load_fails(room, ERR_CONFIG, NULL, "--api anthropic: only OpenAI-compatible servers");
+    load_ok(room);
+    check_str(room->config.settings.default_model, "claude-sonnet-4-5");
+    room->flags.api = STR_NONE;
+    room->flags.model = STR("claude-sonnet-4-5");
+    load_ok(room);
+    check_str(room->config.settings.models[0].api, "anthropic");
+    room->flags.model = STR("unheard-of");
+    load_ok(room);
+    check_str(room->config.settings.models[0].api, "openai");
+}
+
+static void a_named_server_speaks_openai_unless_it_is_said(void **state)
+{
+    struct room *room = *state;
+    room_set(room, "ANTHROPIC_API_KEY", "sk-ant");
+    room->flags.base_url = STR("http://localhost:9/v1");
+    room->flags.model = STR("claude-sonnet-4-5");
+    load_ok(room);
+    check_str(room->config.settings.models[0].api, "openai");
+    assert_int_equal(room->config.settings.models[0].api_key_env.n, 0);
+    room->flags.api = STR("anthropic");
+    load_ok(room);
+    check_str(room->config.settings.models[0].api, "anthropic");
+    check_str(room->config.settings.models[0].api_key_env, "ANTHROPIC_API_KEY");
+    assert_int_equal(room->config.settings.models[0].price_in_nano, UNLIMITED);
+    room->flags.api = STR("gemini");
+    load_fails(room, ERR_USAGE, NULL, "--api gemini: expected openai");
+}
+
+static void a_provider_has_the_address_and_the_key_of_its_api(void **state)
+{
+    struct room *room = *state;
+    room_write(room, USER_FILE,
+               "llm: {providers: {c: {api: anthropic}}, models: {m: {provider: c}}}\n");
+    load_ok(room);
+    check_str(room->config.settings.models[0].api, "anthropic");
+    check_str(room->config.settings.models[0].base_url, "https://api.anthropic.com/v1");
+    check_str(room->config.settings.models[0].api_key_env, "ANTHROPIC_API_KEY");
 }
 
 static void a_provider_without_an_address_is_openai_with_its_key(void **state)
@@ -526,7 +580,10 @@ int main(int argc, char **argv)
         ROOM(without_home_the_store_must_be_given),
         ROOM(base_url_and_model_define_a_server),
         ROOM(openai_key_alone_selects_a_priced_model),
-        ROOM(other_apis_are_refused_with_a_way_out),
+        ROOM(anthropic_key_alone_selects_a_priced_model),
+        ROOM(with_both_keys_the_flag_or_the_models_name_chooses),
+        ROOM(a_named_server_speaks_openai_unless_it_is_said),
+        ROOM(a_provider_has_the_address_and_the_key_of_its_api),
         ROOM(a_provider_without_an_address_is_openai_with_its_key),
         ROOM(the_model_flag_chooses_where_files_name_no_default),
         ROOM(a_cost_limit_needs_prices_only_of_allowed_models),

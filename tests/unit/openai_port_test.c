@@ -1,17 +1,8 @@
 /* model/openai as a port, against a server on a loopback port: what it sends, and that every call
  * ends in exactly one done with the right class. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "check.h"
-#include "loopback.h"
 #include "model/openai.h"
-#include "net/http.h"
+#include "model_port.h"
 
-enum { LONG = 50000, SHORT = 60 };
-
-#define KEY "sk-very-secret"
 #define STREAM                                                                                     \
     "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 #define HELLO "33\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"Hello\"}}]}\n\n\r\n"
@@ -48,147 +39,12 @@ static const struct loopback_route routes[] = {
     {0},
 };
 
-struct fixture {
-    uv_loop_t loop;
-    struct loopback *server;
-    struct model_port port;
+static const struct port_test port_test = {
+    .open = openai_open,
+    .routes = routes,
+    .fragments = STR("{\"role\":\"user\",\"content\":\"hi\"}"),
+    .path = "/chat/completions",
 };
-
-/* A call and what became of it; texts are copies. */
-struct asked {
-    struct model_port port;
-    struct model_call *call;
-    bool abort_in_delta, starting;
-    int deltas, done;
-    bool whole;
-    enum err_class class;
-    int status;
-    int64_t retry_after_ms, first_token_ms;
-    char text[8192];
-    char message[1500];
-};
-
-static int setup(void **state)
-{
-    struct fixture *fixture = calloc(1, sizeof *fixture);
-    assert_non_null(fixture);
-    assert_int_equal(uv_loop_init(&fixture->loop), 0);
-    fixture->server = loopback_start(routes);
-    fixture->port = openai_open(&fixture->loop);
-    *state = fixture;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct fixture *fixture = *state;
-    fixture->port.ops->free(fixture->port.client);
-    uv_run(&fixture->loop, UV_RUN_DEFAULT);
-    assert_int_equal(uv_loop_close(&fixture->loop), 0);
-    loopback_stop(fixture->server);
-    free(fixture);
-    return 0;
-}
-
-static void on_delta(void *user, struct str text)
-{
-    struct asked *asked = user;
-    assert_int_equal(asked->done, 0);
-    asked->deltas++;
-    if (asked->abort_in_delta)
-        asked->port.ops->abort(asked->call);
-}
-
-static void on_done(void *user, const struct model_reply *reply,
-                    const struct model_failure *failure)
-{
-    struct asked *asked = user;
-    assert_false(asked->starting);
-    assert_true((reply == NULL) != (failure == NULL));
-    asked->done++;
-    asked->whole = reply != NULL;
-    struct str text = reply ? reply->text : failure->partial;
-    snprintf(asked->text, sizeof asked->text, "%.*s", STR_FMT(text));
-    if (reply) {
-        asked->first_token_ms = reply->first_token_ms;
-        return;
-    }
-    asked->class = failure->class;
-    asked->status = failure->http_status;
-    asked->retry_after_ms = failure->retry_after_ms;
-    snprintf(asked->message, sizeof asked->message, "%.*s", STR_FMT(failure->message));
-}
-
-static int start(struct fixture *fixture, struct asked *asked, const char *base_url, struct str key,
-                 struct model_deadlines deadlines, struct err *err)
-{
-    const struct model_request request = {
-        .base_url = str_from(base_url),
-        .api_key = key,
-        .model = STR("m"),
-        .fragments = STR("{\"role\":\"user\",\"content\":\"hi\"}"),
-        .max_output_tokens = 16,
-        .temperature = NAN,
-        .deadlines = deadlines,
-    };
-    const struct model_callbacks callbacks = {on_delta, on_done, asked};
-    asked->port = fixture->port;
-    asked->starting = true;
-    int result =
-        fixture->port.ops->start(fixture->port.client, &request, &callbacks, &asked->call, err);
-    asked->starting = false;
-    return result;
-}
-
-static void ask(struct fixture *fixture, struct asked *asked, const char *name,
-                struct model_deadlines deadlines)
-{
-    char url[200];
-    struct err err = ERR_INIT;
-    snprintf(url, sizeof url, "http://127.0.0.1:%d/%s", loopback_port(fixture->server), name);
-    assert_int_equal(start(fixture, asked, url, STR(KEY), deadlines, &err), 0);
-}
-
-static void wait_for(struct fixture *fixture, const struct asked *asked)
-{
-    while (asked->done == 0 && uv_run(&fixture->loop, UV_RUN_ONCE) != 0)
-        continue;
-    assert_int_equal(asked->done, 1);
-    assert_null(strstr(asked->message, KEY));
-}
-
-static const struct model_deadlines all_long = {LONG, LONG, LONG, LONG};
-
-static void check_reply(struct fixture *fixture, const char *name, const char *text)
-{
-    struct asked asked = {.first_token_ms = -1};
-    ask(fixture, &asked, name, all_long);
-    wait_for(fixture, &asked);
-    if (!asked.whole)
-        fail_msg("%s", asked.message);
-    assert_string_equal(asked.text, text);
-    assert_int_equal(asked.deltas, 1);
-    assert_true(asked.first_token_ms >= 0);
-}
-
-/* message: how the failure's message ends, behind the URL. */
-static void check_failure(struct fixture *fixture, const char *name,
-                          struct model_deadlines deadlines, enum err_class class, int status,
-                          const char *message)
-{
-    struct asked asked = {0};
-    char url[200];
-    ask(fixture, &asked, name, deadlines);
-    wait_for(fixture, &asked);
-    assert_false(asked.whole);
-    assert_string_equal(err_class_text(asked.class), err_class_text(class));
-    assert_int_equal(asked.status, status);
-    snprintf(url, sizeof url, "http://127.0.0.1:%d/%s/chat/completions",
-             loopback_port(fixture->server), name);
-    assert_non_null(strstr(asked.message, url));
-    if (!strstr(asked.message, message))
-        fail_msg("\"%s\" does not say \"%s\"", asked.message, message);
-}
 
 static void a_request_is_what_the_api_wants(void **state)
 {
@@ -198,32 +54,17 @@ static void a_request_is_what_the_api_wants(void **state)
         "\r\nAuthorization: Bearer " KEY "\r\n",
         ("\r\n\r\n{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}],"
          "\"stream\":true,\"stream_options\":{\"include_usage\":true},\"max_tokens\":16}"),
+        NULL,
     };
-    struct fixture *fixture = *state;
-    struct asked asked = {0};
-    char url[200], request[4096];
-    struct err err = ERR_INIT;
-    snprintf(url, sizeof url, "http://127.0.0.1:%d/good/?version=2",
-             loopback_port(fixture->server));
-    assert_int_equal(start(fixture, &asked, url, STR(KEY), all_long, &err), 0);
-    wait_for(fixture, &asked);
-    loopback_last(fixture->server, request, sizeof request);
-    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
-        if (!strstr(request, wanted[i]))
-            fail_msg("no \"%s\" in \"%s\"", wanted[i], request);
+    char request[4096];
+    check_sent(*state, "good/?version=2", STR(KEY), request, sizeof request);
+    check_parts(request, wanted);
 }
 
 static void without_a_key_there_is_no_authorization(void **state)
 {
-    struct fixture *fixture = *state;
-    struct asked asked = {0};
-    char url[200], request[4096];
-    struct err err = ERR_INIT;
-    snprintf(url, sizeof url, "http://127.0.0.1:%d/good", loopback_port(fixture->server));
-    assert_int_equal(start(fixture, &asked, url, STR(""), all_long, &err), 0);
-    wait_for(fixture, &asked);
-    loopback_last(fixture->server, request, sizeof request);
-    assert_true(asked.whole);
+    char request[4096];
+    check_sent(*state, "good", STR(""), request, sizeof request);
     assert_null(strcasestr(request, "authorization"));
 }
 
@@ -328,18 +169,6 @@ static void what_cannot_be_sent_is_refused_at_once(void **state)
     assert_int_equal(err.class, ERR_CONFIG);
     uv_run(&fixture->loop, UV_RUN_DEFAULT);
     assert_int_equal(asked.done, 0);
-}
-
-static int group_setup(void **state)
-{
-    struct err err = ERR_INIT;
-    return http_global_init(&err);
-}
-
-static int group_teardown(void **state)
-{
-    http_global_release();
-    return 0;
 }
 
 int main(void)

@@ -1,79 +1,12 @@
 /* model/openai_decode on hand-written bodies: streams, tool calls, documents, errors with HTTP 200.
  * Every body is decoded whole and byte by byte, and must give the same result. */
-#include "check.h"
-#include "model/openai_decode.h"
+#include "decoding.h"
 
-#define KEY "sk-very-secret"
-#define BAD "\xEF\xBF\xBD"
-
-/* A decoded body. */
-struct decoded {
-    struct openai_decoder decoder;
-    struct model_reply reply;
-    struct model_failure failure;
-    struct buf deltas;
-    bool whole;
-};
-
-static void on_delta(void *user, struct str text)
+static void decoding_start(struct decoded *d, struct model_server server,
+                           void (*delta)(void *user, struct str text))
 {
-    buf_str(user, text);
+    openai_decoder_init(&d->decoder.openai, server, delta, &d->deltas);
 }
-
-static void decode_pieces(struct decoded *d, struct str body, size_t step,
-                          enum openai_closing closing)
-{
-    const struct openai_server server = {STR("http://server/v1"), STR(KEY)};
-    buf_init(&d->deltas, OPENAI_TEXT_MAX);
-    openai_decoder_init(&d->decoder, server, on_delta, &d->deltas);
-    enum openai_next next = OPENAI_GO_ON;
-    for (size_t at = 0; at < body.n && next == OPENAI_GO_ON; at += step) {
-        size_t n = body.n - at < step ? body.n - at : step;
-        next = openai_decoder_feed(&d->decoder, (struct str){body.p + at, n});
-    }
-    d->whole = openai_decoder_finish(&d->decoder, closing, &d->reply, &d->failure);
-}
-
-static void decoded_release(struct decoded *d)
-{
-    openai_decoder_release(&d->decoder);
-    buf_release(&d->deltas);
-}
-
-/* "text [name(id) arguments]… finish cut in/cached/out/reasoning", or "class: message / partial".
- */
-static void describe(const struct decoded *d, struct buf *out)
-{
-    if (!d->whole) {
-        buf_printf(out, "%s: %.*s / %.*s", err_class_text(d->failure.class),
-                   STR_FMT(d->failure.message), STR_FMT(d->failure.partial));
-        return;
-    }
-    const struct model_reply *r = &d->reply;
-    buf_printf(out, "<%.*s>", STR_FMT(r->text));
-    for (size_t i = 0; i < r->call_count; i++)
-        buf_printf(out, " %.*s(%.*s)%.*s", STR_FMT(r->calls[i].name), STR_FMT(r->calls[i].id),
-                   STR_FMT(r->calls[i].arguments));
-    buf_printf(out, " %.*s%s", STR_FMT(r->finish), r->completeness == REPLY_CUT ? " cut" : "");
-}
-
-static void check_closing(struct str body, enum openai_closing closing, const char *expected)
-{
-    const size_t steps[] = {body.n + 1, 1, 7};
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        struct decoded d;
-        struct buf text;
-        buf_init(&text, 100000);
-        decode_pieces(&d, body, steps[i], closing);
-        describe(&d, &text);
-        check_str(buf_view(&text), expected);
-        assert_true(str_eq(buf_view(&d.deltas), d.whole ? d.reply.text : d.failure.partial));
-        buf_release(&text);
-        decoded_release(&d);
-    }
-}
-
-#define check_body(body, expected) check_closing(STR(body), OPENAI_CLOSED, expected)
 
 /* Chunks of a stream, as a literal. */
 #define EVENT(json) "data: " json "\n\n"
@@ -119,7 +52,7 @@ static void usage_may_come_last_or_never(void **state)
     const struct usage expected[] = {{11, 5, -1, 7, 3}, USAGE_NONE, USAGE_NONE};
     for (size_t i = 0; i < 3; i++) {
         struct decoded d;
-        decode_pieces(&d, str_from(streams[i]), 5, OPENAI_CLOSED);
+        decode_pieces(&d, str_from(streams[i]), 5, DECODER_CLOSED);
         assert_true(d.whole);
         assert_memory_equal(&d.reply.usage, &expected[i], sizeof expected[i]);
         check_str(d.reply.response_id, i == 0 ? "r1" : "");
@@ -161,8 +94,8 @@ static void an_empty_body_is_a_failure(void **state)
 
 static void a_broken_connection_loses_only_what_had_not_finished(void **state)
 {
-    check_closing(STR(TEXT("a") FINISH("stop")), OPENAI_BROKEN, "<a> stop");
-    check_closing(STR(TEXT("a") "data: [DONE]"), OPENAI_BROKEN,
+    check_closing(STR(TEXT("a") FINISH("stop")), DECODER_BROKEN, "<a> stop");
+    check_closing(STR(TEXT("a") "data: [DONE]"), DECODER_BROKEN,
                   "retry: http://server/v1: the stream ended early / a");
 }
 
@@ -382,18 +315,18 @@ static void decode_calls(struct decoded *d, size_t count)
         buf_printf(&body, CALLS("{\"index\":%zu,\"id\":\"i%zu\",\"function\":{\"name\":\"x\"}}"), i,
                    i);
     buf_text(&body, FINISH("tool_calls"));
-    decode_pieces(d, buf_view(&body), body.n, OPENAI_CLOSED);
+    decode_pieces(d, buf_view(&body), body.n, DECODER_CLOSED);
     buf_release(&body);
 }
 
 static void the_number_of_calls_is_bounded(void **state)
 {
     struct decoded d;
-    decode_calls(&d, OPENAI_CALLS_MAX);
+    decode_calls(&d, CALLS_MAX);
     assert_true(d.whole);
-    assert_int_equal(d.reply.call_count, OPENAI_CALLS_MAX);
+    assert_int_equal(d.reply.call_count, CALLS_MAX);
     decoded_release(&d);
-    decode_calls(&d, OPENAI_CALLS_MAX + 1);
+    decode_calls(&d, CALLS_MAX + 1);
     assert_false(d.whole);
     check_str(d.failure.message, "http://server/v1: the answer holds more than 128 tool calls");
     decoded_release(&d);
@@ -407,14 +340,14 @@ static void the_length_of_the_text_is_bounded(void **state)
     memset(piece, 'x', 10000);
     piece[10000] = '\0';
     buf_init(&body, (size_t)64 << 20);
-    for (size_t i = 0; i < OPENAI_TEXT_MAX / 10000 + 1; i++)
+    for (size_t i = 0; i < DECODER_TEXT_MAX / 10000 + 1; i++)
         buf_printf(&body, TEXT("%s"), piece);
     buf_text(&body, FINISH("stop"));
-    decode_pieces(&d, buf_view(&body), 100000, OPENAI_CLOSED);
+    decode_pieces(&d, buf_view(&body), 100000, DECODER_CLOSED);
     assert_false(d.whole);
     assert_int_equal(d.failure.class, ERR_RETRY);
     check_str(d.failure.message, "http://server/v1: the answer holds more than 16 MB of text");
-    assert_true(d.failure.partial.n <= OPENAI_TEXT_MAX);
+    assert_true(d.failure.partial.n <= DECODER_TEXT_MAX);
     decoded_release(&d);
     buf_release(&body);
 }
@@ -438,7 +371,7 @@ static void a_document_that_is_cut_or_empty_is_a_failure(void **state)
     check_body("{\"choices\":[{\"message\":{\"content\":\"hi\"}}",
                "retry: http://server/v1: the answer is not complete JSON / ");
     check_body("{\"choices\":[]}", "retry: http://server/v1: the answer holds no choices / ");
-    check_closing(STR("{\"choices\":["), OPENAI_BROKEN,
+    check_closing(STR("{\"choices\":["), DECODER_BROKEN,
                   "retry: http://server/v1: the stream ended early / ");
 }
 

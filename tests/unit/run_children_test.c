@@ -455,26 +455,29 @@ static void nested_children_make_progress_with_one_slot(void **state)
     assert_int_equal(run_state(rig->run), RUN_COMPLETED);
 }
 
-static void beyond_the_depth_a_spawn_is_refused_with_the_limit(void **state)
-{
-    struct rig *rig = *state;
-    rig->settings.max_depth = 1;
-    one_child(rig);
-    CALLS(rig, 1, SPAWN("deeper"));
-    assert_int_equal(rig_count(rig, EVENT_SUBAGENT_CREATED), 1);
-    check_str(rig_last(rig, 1, EVENT_TOOL_FINISHED)->outcome, "error");
-    assert_int_equal(rig_last(rig, 1, EVENT_PERMISSION_DENIED)->depth, 1);
-}
-
-static void at_the_deepest_level_the_text_names_the_maximum(void **state)
+static void beyond_the_depth_a_spawn_is_refused_in_the_words_of_the_contract(void **state)
 {
     struct rig *rig = *state;
     one_child(rig);
     CALLS(rig, 1, SPAWN("deeper"));
     rig_skip(rig);
     CALLS(rig, 2, SPAWN("too deep"));
-    rig_contains(rig_last(rig, 2, EVENT_TOOL_FINISHED)->text, "Error: ");
-    assert_int_equal(rig_count(rig, EVENT_SUBAGENT_CREATED), 2);
+    rig_expect(rig, "2 model.replied, 2 budget.settled, 2 tool.requested, 2 permission.denied, "
+                    "2 tool.finished, 2 model.requested");
+    check_str(rig_last(rig, 2, EVENT_TOOL_FINISHED)->text,
+              "Error: Maximum sub-agent depth (2) exceeded");
+    assert_int_equal(rig_last(rig, 2, EVENT_PERMISSION_DENIED)->depth, 2);
+}
+
+static void the_depth_comes_from_config(void **state)
+{
+    struct rig *rig = *state;
+    rig->settings.max_depth = 1;
+    one_child(rig);
+    CALLS(rig, 1, SPAWN("deeper"));
+    check_str(rig_last(rig, 1, EVENT_TOOL_FINISHED)->text,
+              "Error: Maximum sub-agent depth (1) exceeded");
+    assert_int_equal(rig_count(rig, EVENT_SUBAGENT_CREATED), 1);
 }
 
 static void a_child_that_gates_the_run_and_fails_fails_the_run(void **state)
@@ -530,8 +533,8 @@ int main(void)
         RIG_TEST(an_answer_to_an_ended_child_changes_nothing),
         RIG_TEST(no_more_children_work_at_once_than_allowed),
         RIG_TEST(nested_children_make_progress_with_one_slot),
-        RIG_TEST(beyond_the_depth_a_spawn_is_refused_with_the_limit),
-        RIG_TEST(at_the_deepest_level_the_text_names_the_maximum),
+        RIG_TEST(beyond_the_depth_a_spawn_is_refused_in_the_words_of_the_contract),
+        RIG_TEST(the_depth_comes_from_config),
         RIG_TEST(a_child_that_gates_the_run_and_fails_fails_the_run),
         RIG_TEST(a_failed_child_leaves_the_decision_to_its_parent),
     };

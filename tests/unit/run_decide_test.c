@@ -255,6 +255,19 @@ static void text_that_is_no_utf8_reads_back_as_it_was_applied(void **state)
     check_str(rig_last(rig, 0, EVENT_RUN_COMPLETED)->response, "also \xEF\xBF\xBD this");
 }
 
+static void the_timeline_of_a_hostile_tool_name_is_one_clean_line(void **state)
+{
+    struct rig *rig = *state;
+    rig_start(rig, "do it");
+    CALLS(rig, 0, {"evil\n\x1b[31mname", "{}"});
+    const struct batch *last = rig->store.committed[rig->store.count - 1];
+    for (size_t i = 0; i < last->append.event_count; i++) {
+        struct str summary = last->append.events[i].summary;
+        assert_null(memchr(summary.p, '\n', summary.n));
+        assert_null(memchr(summary.p, '\x1b', summary.n));
+    }
+}
+
 /* --- asking a person ------------------------------------------------------------------------------- */
 
 static void approve(struct rig *rig, const char *answer)
@@ -553,6 +566,7 @@ int main(void)
         RIG_TEST(arguments_that_are_no_object_are_shown_to_the_model),
         RIG_TEST(long_arguments_are_cut_between_characters),
         RIG_TEST(text_that_is_no_utf8_reads_back_as_it_was_applied),
+        RIG_TEST(the_timeline_of_a_hostile_tool_name_is_one_clean_line),
         RIG_TEST(a_call_that_needs_a_yes_runs_after_a_yes),
         RIG_TEST(a_no_is_told_to_the_model_and_nothing_runs),
         RIG_TEST(anything_but_yes_is_a_no),

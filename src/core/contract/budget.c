@@ -79,7 +79,7 @@ static int64_t output_possible(const struct account *account, const struct quote
 {
     int64_t output = quote->output_limit;
     for (const struct account *a = account; a; a = a->parent) {
-        struct amount kept_back = a == account ? reserve : (struct amount){0, 0};
+        struct amount kept_back = a == account ? reserve : a->kept_back;
         if (a->limits.tokens != UNLIMITED) {
             int64_t tokens = free_of(a->limits.tokens, a->spent.tokens, a->reserved.tokens,
                                      kept_back.tokens, view);
@@ -131,11 +131,12 @@ void budget_settle(struct account *account, struct amount reserved, struct amoun
     }
 }
 
-static int64_t tighter(int64_t left, int64_t limit, int64_t spent, int64_t reserved)
+static int64_t tighter(int64_t left, int64_t limit, int64_t spent, int64_t reserved,
+                       int64_t kept_back)
 {
     if (limit == UNLIMITED)
         return left;
-    int64_t own = free_of(limit, spent, reserved, 0, VIEW_NOW);
+    int64_t own = free_of(limit, spent, reserved, kept_back, VIEW_NOW);
     return left == UNLIMITED ? own : smaller(left, own);
 }
 
@@ -143,9 +144,11 @@ struct amount budget_left(const struct account *account)
 {
     struct amount left = {UNLIMITED, UNLIMITED};
     for (const struct account *a = account; a; a = a->parent) {
-        left.tokens = tighter(left.tokens, a->limits.tokens, a->spent.tokens, a->reserved.tokens);
-        left.cost_nano =
-            tighter(left.cost_nano, a->limits.cost_nano, a->spent.cost_nano, a->reserved.cost_nano);
+        struct amount kept = a == account ? (struct amount){0, 0} : a->kept_back;
+        left.tokens = tighter(left.tokens, a->limits.tokens, a->spent.tokens, a->reserved.tokens,
+                              kept.tokens);
+        left.cost_nano = tighter(left.cost_nano, a->limits.cost_nano, a->spent.cost_nano,
+                                 a->reserved.cost_nano, kept.cost_nano);
     }
     return left;
 }

@@ -16,6 +16,7 @@ struct account {
     struct account *parent; /* NULL at the root; accounts outlive their children */
     struct limits limits;
     struct amount reserved, spent;
+    struct amount kept_back; /* for this agent's own last turn: its descendants cannot have it */
     int64_t tool_calls, turns;
 };
 
@@ -42,7 +43,8 @@ enum budget_answer budget_quote(const struct account *account, const struct quot
 void budget_reserve(struct account *account, struct amount amount);
 /* Gives the reservation back and books what was really used, all the way up. */
 void budget_settle(struct account *account, struct amount reserved, struct amount used);
-/* Least that is left along the chain (limit - spent - reserved), UNLIMITED where nothing limits. */
+/* Least that is left along the chain (limit - spent - reserved, for ancestors less what they keep back), UNLIMITED where
+ * nothing limits. */
 struct amount budget_left(const struct account *account);
 /* Percent used of the tightest limit of this account itself (tool calls, tokens, cost), 0..100+. */
 int budget_percent(const struct account *account);

@@ -55,8 +55,9 @@ enum permission contract_permits(const struct contract *contract, struct str too
     else if (cell <= PERMIT_DENY)
         why = "is denied by the mode";
     else if (cell == PERMIT_ASK)
-        why =
-            "is not in this agent's contract (it would have to ask first, and nobody can be asked)";
+        why = "would have to be asked for first, and nobody can be asked (whoever starts the run "
+              "can allow it"
+              " with --mode auto or under `permissions:`)";
     err_set(err, ERR_DENIED, "tool \"%.*s\" %s; mode %s, allowed tools: %s",
             (int)(tool.n < 64 ? tool.n : 64), tool.p ? tool.p : "", why, mode_text(mode),
             tools.n > 0 ? tools.p : "none");

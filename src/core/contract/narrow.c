@@ -469,6 +469,9 @@ int narrow_limits(struct derivation *d, struct err *err)
         if (rows[i].remaining != UNLIMITED && rows[i].remaining <= 0)
             return err_set(err, ERR_BUDGET, "nothing is left of the parent's %s",
                            rows[i].field + sizeof "execution.budget." - 1);
+        /* Nobody set it: what is left of the parent's is inherited, which narrows nothing. */
+        if (*rows[i].value == UNLIMITED)
+            *rows[i].value = rows[i].remaining;
         limit_narrow(d, rows[i].field, rows[i].value, rows[i].parent, "parent");
         limit_narrow(d, rows[i].field, rows[i].value, rows[i].remaining, "budget");
     }

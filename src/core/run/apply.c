@@ -211,6 +211,7 @@ static int apply_worked(struct run *run, struct agent *agent, const struct event
     agent->error = arena_copy(&agent->arena, e->error);
     agent->phase = PHASE_DONE;
     agent->finished_at = e->ts;
+    agent->account.kept_back = (struct amount){0, 0};
     slot_release(run, agent);
     budget_unqueue(run, agent);
     for (int kind = 0; kind < TIMER_COUNT; kind++)
@@ -263,7 +264,10 @@ static int apply_message(struct run *run, struct agent *agent, const struct even
 static int apply_masked(struct run *run, struct agent *agent, const struct event *e,
                         struct err *err)
 {
-    context_mask(agent);
+    if (e->kept != EVENT_ABSENT)
+        context_cut(agent, (size_t)e->kept);
+    else
+        context_mask(agent);
     return 0;
 }
 
@@ -306,6 +310,9 @@ static int apply_requested(struct run *run, struct agent *agent, const struct ev
     agent->reserved = (struct amount){0, 0};
     agent->quoted = (struct amount){number(e->tokens, 0), number(e->cost_nano, 0)};
     agent->model_asked = arena_copy(&agent->history, e->name);
+    const struct model_settings *model = settings_model(&run->settings, agent->model_asked);
+    if (model != NULL)
+        agent->account.kept_back = turn_reserve(agent, model, agent->request_input);
     if (is_new_turn(agent))
         agent->account.turns++;
     slot_take(run, agent);
@@ -458,17 +465,21 @@ static int apply_timer(struct run *run, struct agent *agent, const struct event 
 
 /* --- calls -------------------------------------------------------------------------------------------------------------- */
 
-static int call_of(struct agent *agent, const struct event *e, struct call **call, struct err *err)
+/* The open call that the event is about, or NULL with err. */
+static struct call *call_of(struct agent *agent, const struct event *e, struct err *err)
 {
-    *call = agent->phase == PHASE_TOOLS ? call_find(agent, e->call_id) : NULL;
-    return *call == NULL || (*call)->state == CALL_DONE ? out_of_place(e, err) : 0;
+    struct call *call = agent->phase == PHASE_TOOLS ? call_find(agent, e->call_id) : NULL;
+    if (call != NULL && call->state != CALL_DONE)
+        return call;
+    out_of_place(e, err);
+    return NULL;
 }
 
 static int apply_call_requested(struct run *run, struct agent *agent, const struct event *e,
                                 struct err *err)
 {
-    struct call *call;
-    if (call_of(agent, e, &call, err) != 0)
+    struct call *call = call_of(agent, e, err);
+    if (call == NULL)
         return -1;
     const struct tool_info *info = tool_info_find(e->tool);
     agent->account.tool_calls++;
@@ -482,8 +493,8 @@ static int apply_call_requested(struct run *run, struct agent *agent, const stru
 static int apply_prepared(struct run *run, struct agent *agent, const struct event *e,
                           struct err *err)
 {
-    struct call *call;
-    if (call_of(agent, e, &call, err) != 0)
+    struct call *call = call_of(agent, e, err);
+    if (call == NULL)
         return -1;
     call->path = arena_copy(&agent->history, e->path);
     call->before = arena_copy(&agent->history, e->before);
@@ -494,8 +505,8 @@ static int apply_prepared(struct run *run, struct agent *agent, const struct eve
 
 static int apply_asked(struct run *run, struct agent *agent, const struct event *e, struct err *err)
 {
-    struct call *call;
-    if (call_of(agent, e, &call, err) != 0)
+    struct call *call = call_of(agent, e, err);
+    if (call == NULL)
         return -1;
     if (e->type == EVENT_PERMISSION_ASKED) {
         call->state = CALL_ASKED;
@@ -512,8 +523,8 @@ static int apply_asked(struct run *run, struct agent *agent, const struct event 
 static int apply_call_finished(struct run *run, struct agent *agent, const struct event *e,
                                struct err *err)
 {
-    struct call *call;
-    if (call_of(agent, e, &call, err) != 0)
+    struct call *call = call_of(agent, e, err);
+    if (call == NULL)
         return -1;
     call->result = arena_copy(&agent->history, e->text.p != NULL ? e->text : STR(""));
     call->outcome =

@@ -3,11 +3,13 @@
  * summary, last turns. A call is never split from its result. Both are events; apply.c calls the functions that change anything. Pure. */
 #include <stdlib.h>
 
+#include "base/utf8.h"
 #include "core/run/state.h"
 
 #define RESULTS_KEPT 4
 #define MASK_CHARS 200
 #define TURNS_KEPT 2
+#define SURE_BYTES_PER_TOKEN 8 /* ordinary text has fewer bytes per token */
 
 /* --- changing (from apply.c) --------------------------------------------------------------------------------- */
 
@@ -77,10 +79,34 @@ void context_mask(struct agent *agent)
         if (!maskable(message))
             continue;
         struct str text = mask_text(&agent->history, message);
-        saved += budget_estimate(message->text) - budget_estimate(text);
+        /* The rest must not be estimated too low: of what is left out, only as many tokens as it surely had are taken off. */
+        saved += (int64_t)((message->text.n - text.n) / SURE_BYTES_PER_TOKEN);
         message->text = text;
     }
     agent->context_known = agent->context_known > saved ? agent->context_known - saved : 0;
+    hash_again(agent);
+}
+
+/* Index of the first message that no request has carried yet: what follows the last reply. */
+static size_t unsent(const struct agent *agent)
+{
+    size_t i = agent->message_count;
+    while (i > 0 && agent->messages[i - 1].role != MESSAGE_ASSISTANT)
+        i--;
+    return i;
+}
+
+void context_cut(struct agent *agent, size_t bytes)
+{
+    agent->context_new = 0;
+    for (size_t i = unsent(agent); i < agent->message_count; i++) {
+        struct message *message = &agent->messages[i];
+        if (message->role == MESSAGE_TOOL && message->text.n > bytes)
+            message->text =
+                arena_printf(&agent->history, "%.*s\n[cut: the budget does not pay for more]",
+                             STR_FMT(utf8_cut(message->text, bytes)));
+        agent->context_new += budget_estimate(message->text);
+    }
     hash_again(agent);
 }
 
@@ -193,6 +219,32 @@ static bool mask_old_results(struct deciding *d, struct agent *agent)
     e->tokens = tokens;
     emit(d, e);
     return true;
+}
+
+#define CUT_NOTE_TOKENS 32 /* the note behind a cut result, and rounding */
+
+bool context_fit(struct deciding *d, struct agent *agent, int64_t tokens)
+{
+    int64_t results = 0, longest = 0;
+    for (size_t i = unsent(agent); i < agent->message_count; i++) {
+        const struct message *message = &agent->messages[i];
+        if (message->role != MESSAGE_TOOL) {
+            tokens -= budget_estimate(message->text);
+            continue;
+        }
+        results++;
+        longest = (int64_t)message->text.n > longest ? (int64_t)message->text.n : longest;
+    }
+    /* Two bytes a token is what an estimate takes at most. */
+    int64_t bytes = results > 0 ? (tokens / results - CUT_NOTE_TOKENS) * 2 : 0;
+    if (bytes <= 0 || longest <= bytes || d->failed)
+        return false;
+    struct event *e = draft(d, agent->no, EVENT_AGENT_MASKED);
+    e->count = results;
+    e->tokens = agent->context_new - tokens;
+    e->kept = bytes;
+    emit(d, e);
+    return !d->failed;
 }
 
 bool context_reduce(struct deciding *d, struct agent *agent)

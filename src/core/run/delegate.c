@@ -87,11 +87,48 @@ static int budget_argument(const struct js *arguments, struct limits *asked, str
                : 0;
 }
 
+/* An argument that has no effect would mislead the model: it is told, and can correct itself. */
+static int known_arguments(const struct js *object, const char *const *known, const char *what,
+                           struct err *err)
+{
+    struct str key;
+    const struct js *value;
+    for (void *i = js_next(object, NULL, &key, &value); i; i = js_next(object, i, &key, &value)) {
+        size_t k = 0;
+        while (known[k] != NULL && !str_is(key, known[k]))
+            k++;
+        if (known[k] == NULL)
+            return err_set(err, ERR_USAGE, "unknown argument \"%.*s\"; %s takes: %s",
+                           (int)(key.n < 64 ? key.n : 64), key.p, what, known[k + 1]);
+    }
+    return 0;
+}
+
+/* Names, NULL, and the same as one text. */
+static const char *const spawn_agent_arguments[] = {
+    "task",
+    "scope",
+    "max_tool_calls",
+    "mode",
+    "role",
+    "budget",
+    "allowed_tools",
+    "context",
+    "context_files",
+    NULL,
+    "task, scope, max_tool_calls, mode, role, budget, allowed_tools, context, context_files"};
+static const char *const budget_arguments[] = {
+    "tool_calls", "tokens", "cost_usd",
+    "timeout_ms", NULL,     "tool_calls, tokens, cost_usd, timeout_ms"};
+
 /* Views into `arguments`. */
 static int read_request(struct deciding *d, const struct js *arguments, struct delegation *request,
                         struct err *err)
 {
     delegation_init(request, DOOR_SPAWN_AGENT);
+    if (known_arguments(arguments, spawn_agent_arguments, "spawn_agent", err) != 0 ||
+        known_arguments(js_get(arguments, "budget"), budget_arguments, "budget", err) != 0)
+        return -1;
     if (text_argument(arguments, "task", &request->task, err) != 0 ||
         text_argument(arguments, "scope", &request->scope, err) != 0 ||
         text_argument(arguments, "mode", &request->mode, err) != 0 ||
@@ -254,6 +291,8 @@ static int join_context(struct str files, struct str context, struct buf *out, s
     for (size_t i = 0; result == 0 && i < js_count(doc); i++) {
         const struct js *file = js_at(doc, i);
         struct str problem = js_get_str(file, "error"), path = js_get_str(file, "path");
+        if (str_starts(problem, STR("Error: ")))
+            problem = (struct str){problem.p + 7, problem.n - 7};
         if (problem.p != NULL)
             result =
                 err_set(err, ERR_USAGE, "context file %.*s: %.*s", STR_FMT(path), STR_FMT(problem));

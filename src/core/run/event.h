@@ -100,7 +100,8 @@
     X(clamps, J)                                                                                   \
     X(depth, I)                                                                                    \
     X(count, I)                                                                                    \
-    X(kept, I) /* messages that stayed as they were */
+    X(kept,                                                                                        \
+      I) /* messages that stayed as they were; of agent.masked: bytes that each new result keeps */
 
 /* symbol, type text, its fields */
 #define EVENT_TYPES(X)                                                                             \
@@ -124,7 +125,7 @@
     X(SUBAGENT_CLOSED, "agent.subagent_closed",                                                    \
       "task_id sub_agent_id step_idx final_status close_reason result")                            \
     X(AGENT_MESSAGE, "agent.message", "role note text")                                            \
-    X(AGENT_MASKED, "agent.masked", "count tokens")                                                \
+    X(AGENT_MASKED, "agent.masked", "count tokens kept")                                           \
     X(AGENT_COMPACTED, "agent.compacted", "text kept")                                             \
     X(AGENT_STOPPING, "agent.stopping", "outcome reason")                                          \
     X(MODEL_REQUESTED, "model.requested",                                                          \

@@ -32,7 +32,7 @@ struct input {
     /* INPUT_REPLY, INPUT_FAILURE */
     const struct model_reply *reply;
     const struct model_failure *failure;
-    enum { REQUEST_SENT, REQUEST_UNSENT } sent; /* UNSENT: it never left this process */
+    enum request_sent sent;
     /* INPUT_PREPARED */
     struct str path, before, after; /* hashes in hex, or "absent" */
     /* INPUT_RESULT, INPUT_LOST */

@@ -56,6 +56,9 @@ struct model_reply {
     struct str extras;
 };
 
+/* UNSENT: the request never left this process, so it cost nothing. */
+enum request_sent { REQUEST_SENT, REQUEST_UNSENT };
+
 /* A failed request. class RETRY: may be asked again; PROVIDER: never; TIMEOUT; CANCELLED: aborted by us. */
 struct model_failure {
     enum err_class class;
@@ -64,6 +67,7 @@ struct model_failure {
     struct str message;     /* for a person: which server, what it said, what to do */
     struct str partial;     /* text that had arrived */
     struct usage usage;     /* what had been reported */
+    enum request_sent sent; /* UNSENT with class RETRY: there was no connection */
 };
 
 #endif

@@ -230,6 +230,8 @@ static void print_agent(struct buf *out, const struct agent *a)
                (long long)a->started_at, (long long)a->finished_at, (long long)a->timers[0],
                (long long)a->timers[1], (long long)a->timers[2], (unsigned long long)a->last_seq,
                (unsigned long long)a->ready_seq, a->children_open);
+    buf_printf(out, "  kept_back=%lld/%lld\n", (long long)a->account.kept_back.tokens,
+               (long long)a->account.kept_back.cost_nano);
     buf_printf(out, "  account reserved=%lld/%lld spent=%lld/%lld calls=%lld turns=%lld\n",
                (long long)a->account.reserved.tokens, (long long)a->account.reserved.cost_nano,
                (long long)a->account.spent.tokens, (long long)a->account.spent.cost_nano,

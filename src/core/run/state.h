@@ -77,6 +77,9 @@ void turn_replied(struct deciding *d, struct agent *agent, const struct model_re
 void turn_failed(struct deciding *d, struct agent *agent, const struct input *input);
 void turn_interrupted(struct deciding *d,
                       struct agent *agent); /* its request was lost in a crash */
+/* What is kept back for the agent's last turn; nothing in the last turn itself. */
+struct amount turn_reserve(const struct agent *agent, const struct model_settings *model,
+                           int64_t input);
 /* The next model of the agent's pool behind the one that is asked now, or STR_NONE. */
 struct str turn_fallback(const struct run *run, const struct agent *agent);
 int64_t turn_call_limit(const struct run *run,
@@ -88,9 +91,12 @@ void schedule(struct deciding *d); /* gives free slots and settled budget to tho
 /* context.c: the conversation within its bounds */
 void message_push(struct agent *agent, const struct message *message);
 void context_mask(struct agent *agent);
+void context_cut(struct agent *agent, size_t bytes);
 void context_compact(struct agent *agent, struct str summary, size_t kept);
 /* Makes the conversation shorter or asks for a summary; false: nothing more can be done. */
 bool context_reduce(struct deciding *d, struct agent *agent);
+/* The last turn is not affordable as it is: cuts results that were not sent yet so that `tokens` new ones remain. */
+bool context_fit(struct deciding *d, struct agent *agent, int64_t tokens);
 /* The summary came (or none did): the conversation goes on from it. */
 void context_compacted(struct deciding *d, struct agent *agent, struct str summary, int64_t bound);
 

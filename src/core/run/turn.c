@@ -6,7 +6,9 @@
 #define TOOL_TOKENS 150 /* estimate for one tool's schema, until the server reports real numbers */
 #define NUDGES_MAX 2    /* cut or empty replies in a row before the agent is ended */
 #define ALIKE_MAX 4     /* identical turns in a row */
-#define LAST_TURN_TOKENS 1024 /* kept back for the last turn, where tokens or dollars are limited */
+/* Kept back for the last turn, where tokens or dollars are limited: what the last results may add, and an answer. */
+#define LAST_TURN_INPUT 3072
+#define LAST_TURN_OUTPUT 1024
 
 void message_add(struct deciding *d, struct agent *agent, const char *role, const char *note,
                  struct str text)
@@ -58,19 +60,20 @@ int64_t turn_call_limit(const struct run *run, const struct agent *agent)
 }
 
 /* What the last turn will need, so that there is one: a twentieth of a small limit, a full reserve of a large one. */
-static struct amount last_turn_reserve(const struct agent *agent,
-                                       const struct model_settings *model, int64_t input)
+struct amount turn_reserve(const struct agent *agent, const struct model_settings *model,
+                           int64_t input)
 {
     struct amount reserve = {0, 0};
     const struct limits *limits = &agent->account.limits;
     if (agent->turns == TURNS_LAST)
         return reserve;
-    if (limits->tokens >= 0)
-        reserve.tokens =
-            limits->tokens / 5 < LAST_TURN_TOKENS ? limits->tokens / 5 : LAST_TURN_TOKENS;
+    if (limits->tokens >= 0) {
+        int64_t full = LAST_TURN_INPUT + LAST_TURN_OUTPUT;
+        reserve.tokens = limits->tokens / 5 < full ? limits->tokens / 5 : full;
+    }
     if (limits->cost_nano >= 0) {
-        int64_t full = cost_of(input + LAST_TURN_TOKENS, model->price_in_nano) +
-                       cost_of(LAST_TURN_TOKENS, model->price_out_nano);
+        int64_t full = cost_of(input + LAST_TURN_INPUT, model->price_in_nano) +
+                       cost_of(LAST_TURN_OUTPUT, model->price_out_nano);
         reserve.cost_nano = limits->cost_nano / 5 < full ? limits->cost_nano / 5 : full;
     }
     return reserve;
@@ -144,6 +147,20 @@ static int64_t context_bound(const struct agent *agent, const struct model_setti
     return bound < 0 || bound > model->max_context_tokens ? model->max_context_tokens : bound;
 }
 
+/* New input tokens that are left when the shortest answer is paid for. */
+static int64_t affordable_input(const struct agent *agent, const struct model_settings *model)
+{
+    struct amount left = budget_left(&agent->account);
+    int64_t tokens = left.tokens >= 0 ? left.tokens - OUTPUT_MIN : INT64_MAX;
+    if (left.cost_nano >= 0 && model->price_in_nano > 0) {
+        int64_t money = left.cost_nano - cost_of(OUTPUT_MIN, model->price_out_nano) -
+                        cost_of(agent->context_known, model->price_in_nano);
+        int64_t paid = money > 0 ? money / model->price_in_nano : 0;
+        tokens = paid < tokens ? paid : tokens;
+    }
+    return tokens;
+}
+
 static void request(struct deciding *d, struct agent *agent)
 {
     const struct model_settings *model = model_of(d->run, agent);
@@ -188,8 +205,8 @@ static void request(struct deciding *d, struct agent *agent)
         quote.output_limit = window - estimate;
     struct amount amount = {0, 0};
     int64_t output_limit = 0;
-    switch (budget_quote(&agent->account, &quote, last_turn_reserve(agent, model, estimate),
-                         &amount, &output_limit)) {
+    switch (budget_quote(&agent->account, &quote, turn_reserve(agent, model, estimate), &amount,
+                         &output_limit)) {
     case BUDGET_GRANTED:
         ask(d, agent, model, estimate, &amount, output_limit);
         return;
@@ -198,10 +215,12 @@ static void request(struct deciding *d, struct agent *agent)
         return;
     case BUDGET_NEVER:
         refuse(d, agent, STR("what is left of the budget does not pay for another request"));
-        if (agent->turns == TURNS_LAST)
-            agent_finish(d, agent, OUTCOME_BUDGET_EXCEEDED, STR("the budget is used up"));
-        else
+        if (agent->turns != TURNS_LAST)
             last_turn(d, agent, OUTCOME_BUDGET_EXCEEDED);
+        else if (context_fit(d, agent, affordable_input(agent, model)))
+            request(d, agent);
+        else
+            agent_finish(d, agent, OUTCOME_BUDGET_EXCEEDED, STR("the budget is used up"));
         return;
     }
 }

@@ -1,6 +1,6 @@
-/* model/openai_error: what an error status means, and what a person gets to read of the server's
+/* model/failure: what an error status means, and what a person gets to read of the server's
  * words. */
-#include "model/openai_error.h"
+#include "model/failure.h"
 
 #include <stdio.h>
 
@@ -10,10 +10,10 @@
 
 static void check_status(int status, const char *body, const char *expected)
 {
-    const struct openai_server server = {STR("http://server/v1"), STR(KEY)};
+    const struct model_server server = {STR("http://server/v1"), STR(KEY)};
     struct arena arena;
     arena_init(&arena);
-    check_str(openai_status_message(&server, status, str_from(body), &arena), expected);
+    check_str(failure_status_message(&server, status, str_from(body), &arena), expected);
     arena_release(&arena);
 }
 
@@ -22,9 +22,9 @@ static void the_status_decides_whether_a_request_is_repeated(void **state)
     const int retried[] = {408, 409, 429, 500, 502, 503, 504, 529, 599};
     const int final[] = {400, 401, 402, 403, 404, 405, 413, 418, 422};
     for (size_t i = 0; i < sizeof retried / sizeof retried[0]; i++)
-        assert_int_equal(openai_status_class(retried[i]), ERR_RETRY);
+        assert_int_equal(failure_status_class(retried[i]), ERR_RETRY);
     for (size_t i = 0; i < sizeof final / sizeof final[0]; i++)
-        assert_int_equal(openai_status_class(final[i]), ERR_PROVIDER);
+        assert_int_equal(failure_status_class(final[i]), ERR_PROVIDER);
 }
 
 static void an_error_says_what_the_server_said_and_what_to_do(void **state)
@@ -70,11 +70,11 @@ static void the_key_is_in_no_message(void **state)
     check_status(401, "{\"error\":\"wrong key: sk-very\\u001b[1m-secret\"}",
                  "http://server/v1 answered HTTP 401: wrong key: *** (check the API key)");
     /* An escape sequence that takes the key's first letter with it must not save the rest. */
-    const struct openai_server server = {STR("http://server/v1"), STR(KEY)};
+    const struct model_server server = {STR("http://server/v1"), STR(KEY)};
     struct arena arena;
     arena_init(&arena);
     struct str message =
-        openai_status_message(&server, 401, STR("{\"error\":\"\\u001b[" KEY "\"}"), &arena);
+        failure_status_message(&server, 401, STR("{\"error\":\"\\u001b[" KEY "\"}"), &arena);
     assert_null(memmem(message.p, message.n, "very", 4));
     arena_release(&arena);
     check_status(418, KEY KEY " x", "http://server/v1 answered HTTP 418: ****** x");
