@@ -36,11 +36,11 @@ enum config_project { PROJECT_NEVER, PROJECT_NARROWS };
     X(PROVIDER, "llm.providers.*", OBJECT, NEVER, "", 0, 0, \
       "A model server, under a name of your choice.") \
     X(PROVIDER_API, "llm.providers.*.api", API, NEVER, "openai", 0, 0, \
-      "How the server is spoken to. `openai`: any server with OpenAI's chat completions.") \
+      "How the server is spoken to. `openai`: any server with OpenAI's chat completions; `anthropic`: with Anthropic's messages.") \
     X(PROVIDER_URL, "llm.providers.*.base_url", URL, NEVER, "https://api.openai.com/v1", 0, 0, \
-      "Address of the API, up to and with its version.") \
+      "Address of the API, up to and with its version. With `api: anthropic` the default is `https://api.anthropic.com/v1`.") \
     X(PROVIDER_KEY, "llm.providers.*.api_key_env", VARIABLE, NEVER, "", 0, 0, \
-      "Name of the environment variable that holds the key. Without it no key is sent, except that a provider without `base_url` uses `OPENAI_API_KEY`.") \
+      "Name of the environment variable that holds the key. Without it no key is sent, except that a provider without `base_url` uses its API's own: `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`.") \
     X(MODEL, "llm.models.*", OBJECT, NEVER, "", 0, 0, \
       "A model, under a name of your choice.") \
     X(MODEL_PROVIDER, "llm.models.*.provider", TEXT, NEVER, "", 0, 0, \

@@ -5,20 +5,43 @@
 
 #include "config/value.h"
 
-static const char only_openai[] =
-    "only OpenAI-compatible servers are spoken so far: name one with --base-url URL --model NAME, "
-    "or with api: openai and its base_url in llm.providers";
+/* The APIs that are spoken, with the server, the key and the model that each is used with unless something else is
+ * said. */
+static const struct model_api {
+    const char *name, *base_url, *key_variable, *model;
+} model_apis[] = {
+    {"openai", "https://api.openai.com/v1", "OPENAI_API_KEY", "gpt-4.1-mini"},
+    {"anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", "claude-sonnet-4-5"},
+};
+enum { API_COUNT = sizeof model_apis / sizeof model_apis[0] };
+
+static const char unknown_api[] = "expected openai (any server with OpenAI's chat completions) or "
+                                  "anthropic (any server with Anthropic's messages)";
 
 /* Models that are known without a config file. */
-static const struct {
-    const char *model;
+static const struct known_model {
+    const char *model, *api;
     int64_t max_tokens, max_context_tokens, price_in_nano, price_out_nano;
 } known_models[] = {
-    {"gpt-4.1-mini", 8192, 128000, 400, 1600},
+    {"gpt-4.1-mini", "openai", 8192, 128000, 400, 1600},
+    {"claude-sonnet-4-5", "anthropic", 8192, 200000, 3000, 15000},
 };
 
-#define OPENAI_URL "https://api.openai.com/v1"
-#define OPENAI_KEY "OPENAI_API_KEY"
+static const struct model_api *api_find(struct str name)
+{
+    for (size_t i = 0; i < API_COUNT; i++)
+        if (str_is(name, model_apis[i].name))
+            return &model_apis[i];
+    return NULL;
+}
+
+static const struct known_model *known_find(struct str model)
+{
+    for (size_t i = 0; i < sizeof known_models / sizeof known_models[0]; i++)
+        if (str_is(model, known_models[i].model))
+            return &known_models[i];
+    return NULL;
+}
 
 const char *config_variable(const struct config_environment *environment, const char *name)
 {
@@ -69,12 +92,14 @@ static int provider_fill(struct config *config, const struct config_entry *refer
         return dangling(config, &reference->place, "provider", name, KEY_PROVIDER, err);
     const struct config_entry *url = find(config, KEY_PROVIDER_URL, name);
     const struct config_entry *key = find(config, KEY_PROVIDER_KEY, name);
+    const struct config_entry *named = find(config, KEY_PROVIDER_API, name);
+    const struct model_api *api = named ? api_find(named->value.text) : &model_apis[0];
     model->provider = name;
-    model->api = STR("openai");
-    model->base_url = url ? without_slash(url->value.text) : STR(OPENAI_URL);
+    model->api = str_from(api->name);
+    model->base_url = url ? without_slash(url->value.text) : str_from(api->base_url);
     model->api_key_env = key ? key->value.text : STR_NONE;
     if (!key && !url)
-        model->api_key_env = STR(OPENAI_KEY);
+        model->api_key_env = str_from(api->key_variable);
     return 0;
 }
 
@@ -114,8 +139,8 @@ static int check_apis(const struct config *config, struct err *err)
 {
     for (size_t i = 0; i < config->entries->n; i++) {
         const struct config_entry *entry = &config->entries->items[i];
-        if (entry->key->id == KEY_PROVIDER_API && !str_is(entry->value.text, "openai"))
-            return config_error(&entry->place, EXCERPT_LINE, err, "%s", only_openai);
+        if (entry->key->id == KEY_PROVIDER_API && !api_find(entry->value.text))
+            return config_error(&entry->place, EXCERPT_LINE, err, "%s", unknown_api);
     }
     return 0;
 }
@@ -213,27 +238,27 @@ static int default_from_files(struct config *config, enum default_need need, str
     return 0;
 }
 
-static struct model_settings openai_model(struct str name)
+/* A model on the API's own server. */
+static struct model_settings api_model(const struct model_api *api, struct str name)
 {
+    const struct known_model *known = known_find(name);
     struct model_settings model = {
         .name = name,
-        .provider = STR("openai"),
+        .provider = str_from(api->name),
         .model = name,
-        .api = STR("openai"),
-        .base_url = STR(OPENAI_URL),
-        .api_key_env = STR(OPENAI_KEY),
+        .api = str_from(api->name),
+        .base_url = str_from(api->base_url),
+        .api_key_env = str_from(api->key_variable),
         .max_tokens = config_value_default(&config_keys[KEY_MODEL_OUTPUT]).number,
         .max_context_tokens = config_value_default(&config_keys[KEY_MODEL_WINDOW]).number,
         .price_in_nano = UNLIMITED,
         .price_out_nano = UNLIMITED,
     };
-    for (size_t i = 0; i < sizeof known_models / sizeof known_models[0]; i++) {
-        if (!str_is(name, known_models[i].model))
-            continue;
-        model.max_tokens = known_models[i].max_tokens;
-        model.max_context_tokens = known_models[i].max_context_tokens;
-        model.price_in_nano = known_models[i].price_in_nano;
-        model.price_out_nano = known_models[i].price_out_nano;
+    if (known && strcmp(known->api, api->name) == 0) {
+        model.max_tokens = known->max_tokens;
+        model.max_context_tokens = known->max_context_tokens;
+        model.price_in_nano = known->price_in_nano;
+        model.price_out_nano = known->price_out_nano;
     }
     return model;
 }
@@ -263,20 +288,38 @@ static int flag_texts_ok(const struct config_flags *flags, struct err *err)
     if (flags->model.p && config_value_parse(&config_keys[KEY_MODEL_ID], flags->model, YAML_QUOTED,
                                              &unused, &problem) != 0)
         return err_set(err, ERR_USAGE, "--model: %s", problem.message);
-    if (flags->api.p && !str_is(flags->api, "openai"))
-        return err_set(err, ERR_CONFIG, "--api %.*s: %s",
-                       (int)(flags->api.n < 64 ? flags->api.n : 64), flags->api.p, only_openai);
+    if (flags->api.p && !api_find(flags->api))
+        return err_set(err, ERR_USAGE, "--api %.*s: %s",
+                       (int)(flags->api.n < 64 ? flags->api.n : 64), flags->api.p, unknown_api);
     if (flags->base_url.p && !flags->model.p)
         return err_set(err, ERR_USAGE,
                        "--base-url needs --model NAME: what the server calls its model");
     return 0;
 }
 
+/* The API that a flag names; else of those whose key is set the one that has this model, or the first. NULL: none. */
+static const struct model_api *api_choose(const struct config_flags *flags,
+                                          const struct config_environment *environment)
+{
+    const struct known_model *known = known_find(flags->model);
+    const struct model_api *first = NULL;
+    if (flags->api.p)
+        return api_find(flags->api);
+    for (size_t i = API_COUNT; i-- > 0;) {
+        if (!config_variable(environment, model_apis[i].key_variable))
+            continue;
+        if (known && strcmp(known->api, model_apis[i].name) == 0)
+            return &model_apis[i];
+        first = &model_apis[i];
+    }
+    return first;
+}
+
 static int model_from_flags(struct config *config, const struct config_flags *flags,
                             const struct config_environment *environment, struct err *err)
 {
     struct settings *settings = &config->settings;
-    const char *openai_key = config_variable(environment, OPENAI_KEY);
+    const struct model_api *api = api_choose(flags, environment);
     bool server_named = flags->base_url.p || flags->api.p;
     if (!server_named && settings_model(settings, flags->model)) {
         settings->default_model = settings_model(settings, flags->model)->name;
@@ -284,37 +327,40 @@ static int model_from_flags(struct config *config, const struct config_flags *fl
         config->model_source = STR("flags");
         return 0;
     }
-    if (!server_named && (settings->model_count > 0 || !openai_key)) {
+    if (!server_named && (settings->model_count > 0 || !api)) {
         struct config_source flag = {.name = STR("--model"), .class = ERR_USAGE};
         struct config_place place = {.source = &flag};
         if (settings->model_count > 0)
             return dangling(config, &place, "model", flags->model, KEY_MODEL, err);
-        return config_error(&place, EXCERPT_LINE, err,
-                            "which server has it? Give --base-url URL too, or set OPENAI_API_KEY");
+        return config_error(
+            &place, EXCERPT_LINE, err,
+            "which server has it? Give --base-url URL too, or set OPENAI_API_KEY or "
+            "ANTHROPIC_API_KEY");
     }
-    struct model_settings model = openai_model(arena_copy(&config->arena, flags->model));
+    /* A server that is not named by its API speaks the one that most servers speak. */
+    if (!flags->api.p && flags->base_url.p)
+        api = &model_apis[0];
+    struct model_settings model = api_model(api, arena_copy(&config->arena, flags->model));
     if (flags->base_url.p) {
         model.provider = STR("flags");
         model.base_url = without_slash(arena_copy(&config->arena, flags->base_url));
-        model.api_key_env = openai_key ? STR(OPENAI_KEY) : STR_NONE;
-        if (!str_eq(model.base_url, STR(OPENAI_URL))) /* another server's prices are not OpenAI's */
+        if (!config_variable(environment, api->key_variable))
+            model.api_key_env = STR_NONE;
+        if (!str_is(model.base_url, api->base_url)) /* another server's prices are its own */
             model.price_in_nano = model.price_out_nano = UNLIMITED;
     }
     model_add(config, &model, STR("flags"));
     return 0;
 }
 
-static int model_from_environment(struct config *config,
-                                  const struct config_environment *environment, struct err *err)
+static void model_from_environment(struct config *config, const struct config_flags *flags,
+                                   const struct config_environment *environment)
 {
-    if (config_variable(environment, OPENAI_KEY)) {
-        struct model_settings model = openai_model(str_from(known_models[0].model));
-        model_add(config, &model, STR(OPENAI_KEY));
-        return 0;
-    }
-    if (config_variable(environment, "ANTHROPIC_API_KEY"))
-        return err_set(err, ERR_CONFIG, "ANTHROPIC_API_KEY is set, but %s", only_openai);
-    return 0;
+    const struct model_api *api = api_choose(flags, environment);
+    if (!api || !config_variable(environment, api->key_variable))
+        return;
+    struct model_settings model = api_model(api, str_from(api->model));
+    model_add(config, &model, str_from(api->key_variable));
 }
 
 static int check_default_allowed(const struct config *config, struct err *err)
@@ -341,8 +387,7 @@ int config_models(struct config *config, const struct config_flags *flags,
         if (model_from_flags(config, flags, environment, err) != 0)
             return -1;
     } else if (config->settings.model_count == 0) {
-        if (model_from_environment(config, environment, err) != 0)
-            return -1;
+        model_from_environment(config, flags, environment);
     }
     return check_default_allowed(config, err);
 }
@@ -405,7 +450,7 @@ int config_local_model(struct config *config, struct str base_url, struct str mo
         memcpy(models, settings->models, settings->model_count * sizeof *models);
     settings->models = models;
 
-    struct model_settings local = openai_model(arena_copy(&config->arena, model));
+    struct model_settings local = api_model(&model_apis[0], arena_copy(&config->arena, model));
     local.provider = STR("local");
     local.base_url = without_slash(arena_copy(&config->arena, base_url));
     local.api_key_env = STR_NONE;

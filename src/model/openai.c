@@ -1,243 +1,38 @@
-/* The OpenAI adapter: joins the renderer, the HTTP client and the decoder. Decides only which of
- * them has the last word on a call: an abort first, then an error status, then what the decoder
- * made of the body, then the network. The API key is in the request's header and nowhere else. Does
- * not retry. Runs on the loop thread. */
+/* The Chat Completions adapter: which renderer, decoder, path and header belong together. The rest is transport.c. Runs on
+ * the loop thread. */
 #include "model/openai.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "model/openai_decode.h"
 #include "model/openai_render.h"
-#include "net/http.h"
-#include "net/retry_after.h"
+#include "model/transport.h"
 
-struct model_client {
-    struct http *http;
-};
-
-struct model_call {
-    struct model_callbacks callbacks;
-    struct http_transfer *transfer;
-    struct openai_decoder decoder;
-    struct buf secret;
-    struct buf error_body;
-    int64_t started_ms; /* CLOCK_MONOTONIC */
-    int64_t first_token_ms;
-    bool aborted;
-};
-
-static void call_free(struct model_call *call)
+static struct decoder *decoder_new(struct model_server server,
+                                   void (*delta)(void *user, struct str text), void *user)
 {
-    openai_decoder_release(&call->decoder);
-    buf_release(&call->error_body);
-    if (call->secret.p)
-        explicit_bzero(call->secret.p, call->secret.capacity);
-    buf_release(&call->secret);
-    free(call);
-}
-
-static bool is_success(int status)
-{
-    return status >= 200 && status < 300;
-}
-
-static int64_t now_ms(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-/* --- the answer
- * ------------------------------------------------------------------------------------- */
-
-static void on_delta(void *user, struct str text)
-{
-    struct model_call *call = user;
-    if (call->callbacks.delta && !call->aborted)
-        call->callbacks.delta(call->callbacks.user, text);
-}
-
-static enum http_next on_data(void *user, int status, struct str bytes)
-{
-    static const enum http_next next[] = {
-        [OPENAI_GO_ON] = HTTP_GO_ON,
-        [OPENAI_COMPLETE] = HTTP_ENOUGH,
-        [OPENAI_FAILED] = HTTP_STOP,
-    };
-    struct model_call *call = user;
-    if (!is_success(status)) {
-        size_t room = call->error_body.max - call->error_body.n;
-        buf_add(&call->error_body, bytes.p, bytes.n < room ? bytes.n : room);
-        return HTTP_GO_ON;
-    }
-    enum openai_next wanted = openai_decoder_feed(&call->decoder, bytes);
-    if (call->first_token_ms < 0 && openai_decoder_started(&call->decoder))
-        call->first_token_ms = now_ms(CLOCK_MONOTONIC) - call->started_ms;
-    return next[wanted];
-}
-
-static void on_done(void *user, const struct http_transfer *transfer,
-                    const struct http_result *result)
-{
-    struct model_call *call = user;
-    struct openai_decoder *decoder = &call->decoder;
-    struct model_reply reply;
-    struct model_failure failure;
-    bool refused = result->status >= 400;
-    bool network = result->class != ERR_NONE && decoder->failed == ERR_NONE;
-    bool whole = openai_decoder_finish(
-        decoder, result->class == ERR_NONE ? OPENAI_CLOSED : OPENAI_BROKEN, &reply, &failure);
-    if (whole && !call->aborted && !refused) {
-        reply.first_token_ms = call->first_token_ms;
-        call->callbacks.done(call->callbacks.user, &reply, NULL);
-        call_free(call);
-        return;
-    }
-    if (whole)
-        failure = (struct model_failure){.partial = reply.text, .usage = reply.usage};
-    failure.http_status = result->status;
-    failure.retry_after_ms = -1;
-    if (call->aborted) {
-        failure.class = ERR_CANCELLED;
-        failure.message = STR("the request was cancelled");
-    } else if (refused) {
-        failure.class = openai_status_class(result->status);
-        failure.message = openai_status_message(&decoder->server, result->status,
-                                                buf_view(&call->error_body), &decoder->arena);
-    } else if (network) {
-        failure.class = result->class;
-        failure.message = str_from(result->message);
-    }
-    if (failure.class == ERR_RETRY)
-        failure.retry_after_ms =
-            retry_after_ms(http_header(transfer, "retry-after"),
-                           http_header(transfer, "retry-after-ms"), now_ms(CLOCK_REALTIME));
-    call->callbacks.done(call->callbacks.user, NULL, &failure);
-    call_free(call);
-}
-
-/* --- the request
- * ------------------------------------------------------------------------------------- */
-
-/* The API's path goes behind that of the base URL and before its query. */
-static void build_url(struct buf *out, struct str base)
-{
-    const char *query = base.n > 0 ? memchr(base.p, '?', base.n) : NULL;
-    struct str path = {base.p, query ? (size_t)(query - base.p) : base.n};
-    struct str rest = {base.p + path.n, base.n - path.n};
-    while (path.n > 0 && path.p[path.n - 1] == '/')
-        path.n--;
-    buf_str(out, path);
-    buf_text(out, "/chat/completions");
-    if (query)
-        buf_str(out, rest);
-}
-
-static int check_key(struct str key, struct err *err)
-{
-    for (size_t i = 0; i < key.n; i++)
-        if ((unsigned char)key.p[i] <= ' ' || (unsigned char)key.p[i] >= 0x7F)
-            return err_set(
-                err, ERR_CONFIG,
-                "the API key holds a space, a line break or a character that is not ASCII: "
-                "check the environment variable it comes from");
-    if (key.n > 4096)
-        return err_set(err, ERR_CONFIG, "the API key is longer than 4096 characters");
-    return 0;
-}
-
-static int openai_start(struct model_client *client, const struct model_request *request,
-                        const struct model_callbacks *callbacks, struct model_call **started,
-                        struct err *err)
-{
-    int result = -1;
-    struct buf url, authorization, body;
-    buf_init(&url, HTTP_URL_MAX);
-    buf_init(&authorization, 8192);
-    buf_init(&body, OPENAI_BODY_MAX);
-    struct model_call *call = calloc(1, sizeof *call);
-    if (!call)
+    struct openai_decoder *decoder = malloc(sizeof *decoder);
+    if (!decoder)
         abort();
-    if (check_key(request->api_key, err) != 0)
-        goto out;
-    build_url(&url, request->base_url);
-    openai_render_body(request, &body);
-    if (body.failed || url.failed) {
-        err_set(err, ERR_USAGE, "the request is larger than 64 MB, or its URL than 8 KB");
-        goto out;
-    }
-    buf_text(&authorization, "Authorization: Bearer ");
-    buf_str(&authorization, request->api_key);
-    const struct str headers[] = {
-        STR("Content-Type: application/json"),
-        STR("Accept: text/event-stream, application/json"),
-        STR("User-Agent: cadre"),
-        buf_view(&authorization),
-    };
-    size_t header_count = sizeof headers / sizeof headers[0] - (request->api_key.n == 0);
-
-    call->callbacks = *callbacks;
-    call->first_token_ms = -1;
-    call->started_ms = now_ms(CLOCK_MONOTONIC);
-    buf_init(&call->error_body, OPENAI_ERROR_BODY);
-    buf_init(&call->secret, 4096);
-    buf_str(&call->secret, request->api_key);
-    const struct http_request http_request = {
-        .method = HTTP_POST,
-        .url = buf_view(&url),
-        .headers = headers,
-        .header_count = header_count,
-        .body = &body,
-        .deadlines = {.connect_ms = request->deadlines.connect_ms,
-                      .first_byte_ms = request->deadlines.first_byte_ms,
-                      .idle_ms = request->deadlines.idle_ms,
-                      .total_ms = request->deadlines.total_ms},
-        .handlers = {.data = on_data, .done = on_done, .user = call},
-    };
-    if (http_start(client->http, &http_request, &call->transfer, err) != 0)
-        goto out;
-    const struct openai_server server = {http_shown_url(call->transfer), buf_view(&call->secret)};
-    openai_decoder_init(&call->decoder, server, on_delta, call);
-    *started = call;
-    call = NULL;
-    result = 0;
-out:
-    if (call)
-        call_free(call);
-    if (authorization.p)
-        explicit_bzero(authorization.p, authorization.capacity);
-    buf_release(&authorization);
-    buf_release(&url);
-    buf_release(&body);
-    return result;
+    openai_decoder_init(decoder, server, delta, user);
+    return &decoder->base;
 }
 
-static void openai_abort(struct model_call *call)
-{
-    call->aborted = true;
-    http_abort(call->transfer);
-}
-
-static void openai_free(struct model_client *client)
-{
-    http_free(client->http);
-    free(client);
-}
+static const struct transport_api openai_api = {
+    .path = "/chat/completions",
+    .key_header = "Authorization: Bearer ",
+    .body = openai_render_body,
+    .decoder_new = decoder_new,
+};
 
 static const struct model_ops openai_ops = {
     .render = openai_render_message,
-    .start = openai_start,
-    .abort = openai_abort,
-    .free = openai_free,
+    .start = transport_start,
+    .abort = transport_abort,
+    .free = transport_free,
 };
 
 struct model_port openai_open(struct uv_loop_s *loop)
 {
-    struct model_client *client = calloc(1, sizeof *client);
-    if (!client)
-        abort();
-    client->http = http_new(loop);
-    return (struct model_port){.ops = &openai_ops, .client = client};
+    return (struct model_port){&openai_ops, transport_open(&openai_api, loop)};
 }

@@ -8,10 +8,8 @@
 
 struct uv_loop_s; /* uv_loop_t */
 
-#define OPENAI_BODY_MAX ((size_t)64 << 20) /* bytes of a request */
-
 /* Cheap: nothing is connected before the first start. http_global_init must have been called before
- * that. After ops->free the loop must run until its handles are closed. See openai_decode.h for
+ * that. After ops->free the loop must run until its handles are closed. See decoder.h for
  * arguments that do not parse. */
 struct model_port openai_open(struct uv_loop_s *loop);
 

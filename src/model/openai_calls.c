@@ -1,11 +1,9 @@
 /* Assembles tool calls; see the header for the rules. The end of a call's arguments is found by
  * counting brackets as the bytes come, so that no argument text is parsed before the stream has
- * ended. Does not judge whether a tool exists. Pure; runs on the thread that feeds it. */
+ * ended. calls.h finishes them. Pure; runs on the thread that feeds it. */
 #include "model/openai_calls.h"
 
 #include <stdlib.h>
-
-#include "base/utf8.h"
 
 /* Follows the text of one JSON object or array to its closing bracket. */
 struct bracket_count {
@@ -163,9 +161,9 @@ static struct openai_call *add_call(struct openai_calls *calls, const struct pie
     }
     struct openai_call *call = &calls->items[calls->count++];
     *call = (struct openai_call){.index = piece->index, .has_index = piece->has_index};
-    buf_init(&call->id, OPENAI_LABEL_MAX);
-    buf_init(&call->name, OPENAI_LABEL_MAX);
-    buf_init(&call->arguments, OPENAI_ARGUMENTS_MAX);
+    buf_init(&call->id, CALL_LABEL_MAX);
+    buf_init(&call->name, CALL_LABEL_MAX);
+    buf_init(&call->arguments, CALL_ARGUMENTS_MAX);
     return call;
 }
 
@@ -208,9 +206,8 @@ static int read_entry(struct openai_calls *calls, const struct js *entry, struct
     if (piece.id.n == 0 && piece.name.n == 0 && (kind == JS_ABSENT || kind == JS_NULL))
         return 0;
     struct openai_call *call = find_call(calls, &piece);
-    if (!call && calls->count == OPENAI_CALLS_MAX)
-        return err_set(err, ERR_RETRY, "the answer holds more than %d tool calls",
-                       OPENAI_CALLS_MAX);
+    if (!call && calls->count == CALLS_MAX)
+        return err_set(err, ERR_RETRY, "the answer holds more than %d tool calls", CALLS_MAX);
     if (!call)
         call = add_call(calls, &piece);
     call->chunk = calls->chunk;
@@ -238,90 +235,13 @@ int openai_calls_read(struct openai_calls *calls, const struct js *array, struct
     return 0;
 }
 
-/* --- the finished calls
- * ------------------------------------------------------------------------------ */
-
-static struct str trim(struct str text)
+size_t openai_calls_drafts(const struct openai_calls *calls, struct arena *arena,
+                           struct call_draft **drafts)
 {
-    while (text.n > 0 && strchr(" \t\r\n", text.p[0]) && text.p[0])
-        text = (struct str){text.p + 1, text.n - 1};
-    while (text.n > 0 && strchr(" \t\r\n", text.p[text.n - 1]) && text.p[text.n - 1])
-        text.n--;
-    return text;
-}
-
-static bool is_object(struct str text)
-{
-    struct err ignored = ERR_INIT;
-    struct js *parsed = js_parse(text, &ignored);
-    bool object = js_kind(parsed) == JS_OBJECT;
-    js_free(parsed);
-    return object;
-}
-
-static struct str finish_arguments(const struct openai_call *call, struct arena *arena)
-{
-    struct str text = trim(buf_view(&call->arguments));
-    if (text.n == 0)
-        return STR("{}");
-    if (is_object(text))
-        return arena_copy(arena, text);
-    struct buf out;
-    buf_init(&out, OPENAI_UNPARSED_MAX * 8);
-    buf_text(&out, "{\"$unparsed\":");
-    json_quote(&out, utf8_cut(text, OPENAI_UNPARSED_MAX));
-    buf_char(&out, '}');
-    struct str copy = arena_copy(arena, buf_view(&out));
-    buf_release(&out);
-    return copy;
-}
-
-static bool id_taken(const struct tool_call *list, size_t count, struct str id)
-{
-    for (size_t i = 0; i < count; i++)
-        if (str_eq(list[i].id, id))
-            return true;
-    return false;
-}
-
-static bool id_came(const struct openai_calls *calls, struct str id)
-{
+    *drafts = calls->count > 0 ? arena_alloc(arena, calls->count * sizeof **drafts) : NULL;
     for (size_t i = 0; i < calls->count; i++)
-        if (str_eq(buf_view(&calls->items[i].id), id))
-            return true;
-    return false;
-}
-
-static struct str finish_id(const struct openai_calls *calls, size_t i, struct arena *arena,
-                            const struct tool_call *list)
-{
-    struct str id = buf_view(&calls->items[i].id);
-    if (id.n > 0 && !id_taken(list, i, id))
-        return arena_copy(arena, id);
-    for (size_t n = i;; n++) {
-        struct str made = arena_printf(arena, "call_%zu", n);
-        if (!id_taken(list, i, made) && !id_came(calls, made))
-            return made;
-    }
-}
-
-int openai_calls_finish(const struct openai_calls *calls, enum openai_ending ending,
-                        struct arena *arena, struct tool_call **list, size_t *count,
-                        struct err *err)
-{
-    size_t n = calls->count;
-    if (n > 0 && ending == OPENAI_CUT && !is_object(trim(buf_view(&calls->items[n - 1].arguments))))
-        n--;
-    *count = n;
-    *list = n > 0 ? arena_alloc(arena, n * sizeof **list) : NULL;
-    for (size_t i = 0; i < n; i++) {
-        if (calls->items[i].name.n == 0)
-            return err_set(err, ERR_RETRY, "the answer holds a tool call without a name");
-        (*list)[i] = (struct tool_call){
-            .id = finish_id(calls, i, arena, *list),
-            .name = arena_copy(arena, buf_view(&calls->items[i].name)),
-            .arguments = finish_arguments(&calls->items[i], arena),
-        };
-    }
-    return 0;
+        (*drafts)[i] =
+            (struct call_draft){buf_view(&calls->items[i].id), buf_view(&calls->items[i].name),
+                                buf_view(&calls->items[i].arguments)};
+    return calls->count;
 }

@@ -13,13 +13,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
-#include "core/run/message.h"
-
-#define OPENAI_CALLS_MAX 128
-#define OPENAI_ARGUMENTS_MAX ((size_t)16 << 20) /* bytes of one call's arguments */
-#define OPENAI_LABEL_MAX ((size_t)256)          /* bytes of an id or a name */
-#define OPENAI_UNPARSED_MAX                                                                        \
-    ((size_t)64 << 10) /* bytes of raw text kept of arguments that are no JSON object */
+#include "model/calls.h"
 
 struct openai_call; /* one call in the making */
 
@@ -35,13 +29,8 @@ void openai_calls_release(struct openai_calls *calls);
  * when a limit is passed. */
 int openai_calls_read(struct openai_calls *calls, const struct js *array,
                       struct err *err) NODISCARD;
-/* The finished calls, in order of appearance, in the arena. Ids are unique within them; a missing
- * or repeated one becomes call_<n>. Arguments are the text of a JSON object: {} if none came; see
- * openai_decode.h for those that do not parse. OPENAI_CUT (the output limit was reached) drops the
- * last call if its arguments are incomplete. -1 with class RETRY when a call has no name. */
-enum openai_ending { OPENAI_WHOLE, OPENAI_CUT };
-int openai_calls_finish(const struct openai_calls *calls, enum openai_ending ending,
-                        struct arena *arena, struct tool_call **list, size_t *count,
-                        struct err *err) NODISCARD;
+/* The calls so far, in order of appearance; the list is the arena's, its texts are views of the calls. */
+size_t openai_calls_drafts(const struct openai_calls *calls, struct arena *arena,
+                           struct call_draft **drafts);
 
 #endif

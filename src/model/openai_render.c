@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/json.h"
+#include "model/tool_name.h"
 
 static const char *role_name(enum message_role role)
 {
@@ -17,26 +18,15 @@ static const char *role_name(enum message_role role)
     return names[role];
 }
 
-static bool name_char(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-';
-}
-
 static void render_call(struct jw *w, const struct tool_call *call)
 {
-    char name[OPENAI_NAME_MAX];
-    size_t n = 0;
-    for (; n < call->name.n && n < sizeof name; n++)
-        name[n] = name_char(call->name.p[n]) ? call->name.p[n] : '_';
-    if (n == 0)
-        name[n++] = '_';
+    char name[TOOL_NAME_MAX];
     jw_object(w);
     jw_kstr(w, "id", call->id);
     jw_ktext(w, "type", "function");
     jw_key(w, "function");
     jw_object(w);
-    jw_kstr(w, "name", (struct str){name, n});
+    jw_kstr(w, "name", tool_name(call->name, name));
     jw_kstr(w, "arguments", call->arguments);
     jw_end_object(w);
     jw_end_object(w);

@@ -8,11 +8,9 @@
 
 /* The field that limits the output. */
 #define OPENAI_OUTPUT_LIMIT_FIELD "max_tokens"
-#define OPENAI_NAME_MAX 64 /* characters of a tool's name that the API takes */
 
-/* Appends one message; a comma first, unless out is empty. A call's name is made acceptable to the
- * API
- * ([a-zA-Z0-9_-], at most 64): a model may have invented one that no server takes back. */
+/* Appends one message; a comma first, unless out is empty. A call's name is made acceptable
+ * (tool_name.h). */
 void openai_render_message(const struct message *message, struct buf *out);
 /* Appends the whole body; request->fragments stands between the brackets of "messages". */
 void openai_render_body(const struct model_request *request, struct buf *out);

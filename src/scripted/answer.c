@@ -1,40 +1,20 @@
-/* Builds answers in the real API's shapes: whole JSON, a stream of chunks, failures. Nothing in them depends on the
- * clock or on chance: ids are hashes of the conversation. Pure: any thread. */
+/* Builds answers in the shapes of Chat Completions: whole JSON, a stream of chunks, failures; the Messages API's are in
+ * anthropic_answer.c. Pure: any thread. */
 #include "scripted/answer.h"
 
 #include <stdlib.h>
 
-#include "base/utf8.h"
-#include "scripted/template.h"
+#include "scripted/anthropic.h"
+#include "scripted/draft.h"
 
-#define BODY_MAX (64u << 20)
-#define CALLS_MAX 10000
 #define CREATED                                                                                    \
     1700000000 /* every answer claims this moment, so that equal requests get equal bytes */
 #define FINGERPRINT "fp_scripted"
-#define ID_HEX 24
-
-struct draft_call {
-    char id[5 + ID_HEX + 1];
-    struct str name, arguments;
-};
-
-/* What the model says, before it has a form. */
-struct draft {
-    struct arena arena;
-    char id[9 + ID_HEX + 1];
-    struct buf text;
-    struct draft_call *calls;
-    size_t call_count;
-    enum { DRAFT_WHOLE, DRAFT_CUT } state; /* cut: it met the output limit */
-    struct str finish;
-    struct str usage; /* JSON; STR_NONE: none is reported */
-};
 
 void answer_init(struct answer *answer)
 {
     *answer = (struct answer){.status = 200, .usage_piece = ANSWER_NO_PIECE};
-    buf_init(&answer->body, BODY_MAX);
+    buf_init(&answer->body, DRAFT_MAX);
 }
 
 void answer_release(struct answer *answer)
@@ -60,143 +40,27 @@ void answer_mark(struct answer *answer)
     answer->ends[answer->piece_count++] = answer->body.n;
 }
 
-void answer_refusal(struct answer *answer, const struct refusal *refusal)
+void answer_refusal(struct answer *answer, const struct refusal *refusal, enum asked_api api)
 {
     answer->status = refusal->status;
     answer->form = ANSWER_JSON;
-    refusal_write(refusal, &answer->body);
+    if (api == ASKED_MESSAGES)
+        anthropic_refusal(refusal, &answer->body);
+    else
+        refusal_write(refusal, &answer->body);
 }
 
-/* "call_" or "chatcmpl-" and hex digits of a hash over the conversation and the index. */
-static void derive_id(char *out, const char *prefix, const struct hash *conversation,
-                      uint64_t index)
+static void write_usage(const struct draft *draft, struct buf *out)
 {
-    struct hasher hasher;
-    hasher_init(&hasher);
-    hasher_add(&hasher, conversation->bytes, sizeof conversation->bytes);
-    hasher_str(&hasher, str_from(prefix));
-    hasher_u64(&hasher, index);
-    struct hash hash = hasher_end(&hasher);
-    char hex[HASH_HEX + 1];
-    hash_hex(&hash, hex);
-    size_t n = strlen(prefix);
-    memcpy(out, prefix, n);
-    memcpy(out + n, hex, ID_HEX);
-    out[n + ID_HEX] = '\0';
-}
-
-static void draft_calls(struct draft *draft, const struct asked *asked,
-                        const struct script_match *match)
-{
-    const struct js *calls = match->reply->calls;
-    size_t total = 0;
-    for (size_t i = 0; i < js_count(calls) && total < CALLS_MAX; i++)
-        total += (size_t)js_get_int(js_at(calls, i), "repeat", 1);
-    total = total < CALLS_MAX ? total : CALLS_MAX;
-    draft->calls = arena_alloc(&draft->arena, (total + 1) * sizeof *draft->calls);
-    struct buf text;
-    buf_init(&text, BODY_MAX);
-    for (size_t i = 0; i < js_count(calls); i++) {
-        const struct js *call = js_at(calls, i), *arguments = js_get(call, "arguments");
-        int64_t repeat = js_get_int(call, "repeat", 1);
-        for (int64_t r = 0; r < repeat && draft->call_count < total; r++) {
-            struct template_values values = {asked, match, r};
-            struct draft_call *out = &draft->calls[draft->call_count];
-            struct jw w;
-            buf_clear(&text);
-            jw_init(&w, &text);
-            if (js_kind(arguments) == JS_STRING) /* sent as it is: it may be no JSON at all */
-                template_text(&values, js_str(arguments), &text);
-            else if (arguments != NULL)
-                template_json(&values, arguments, &w);
-            else
-                buf_text(&text, "{}");
-            out->arguments = arena_copy(&draft->arena, buf_view(&text));
-            out->name = js_get_str(call, "name");
-            derive_id(out->id, "call_", &asked->conversation, draft->call_count);
-            draft->call_count++;
-        }
-    }
-    buf_release(&text);
-}
-
-/* A real model stops at its output limit, wherever it is: in the text or inside a call's arguments. */
-static void draft_limit(struct draft *draft, int64_t tokens, int64_t bytes_per_token)
-{
-    size_t left = (size_t)tokens * (size_t)bytes_per_token;
-    if (draft->text.n > left) {
-        draft->text.n = utf8_cut(buf_view(&draft->text), left).n;
-        draft->call_count = 0;
-        draft->state = DRAFT_CUT;
-        return;
-    }
-    left -= draft->text.n;
-    for (size_t i = 0; i < draft->call_count; i++) {
-        struct draft_call *call = &draft->calls[i];
-        if (call->name.n + call->arguments.n <= left) {
-            left -= call->name.n + call->arguments.n;
-            continue;
-        }
-        bool name_fits = call->name.n <= left;
-        if (name_fits)
-            call->arguments = utf8_cut(call->arguments, left - call->name.n);
-        draft->call_count = name_fits ? i + 1 : i;
-        draft->state = DRAFT_CUT;
-        return;
-    }
-}
-
-static void draft_usage(struct draft *draft, struct answer *answer, const struct script *script,
-                        const struct asked *asked, const struct script_reply *reply)
-{
-    struct buf text;
-    if (reply->usage_kind == USAGE_ABSENT)
-        return;
-    buf_init(&text, 1u << 20);
-    if (reply->usage_kind == USAGE_GIVEN) {
-        answer->prompt_tokens = js_get_int(reply->usage, "prompt_tokens", 0);
-        answer->completion_tokens = js_get_int(reply->usage, "completion_tokens", 0);
-        js_print(reply->usage, &text);
-    } else {
-        size_t bytes = draft->text.n;
-        for (size_t i = 0; i < draft->call_count; i++)
-            bytes += draft->calls[i].name.n + draft->calls[i].arguments.n;
-        int64_t per = script->bytes_per_token;
-        answer->prompt_tokens = asked->prompt_tokens;
-        answer->completion_tokens = ((int64_t)bytes + per - 1) / per;
-        buf_printf(&text,
+    if (draft->usage_kind == USAGE_GIVEN)
+        js_print(draft->usage, out);
+    else
+        buf_printf(out,
                    "{\"prompt_tokens\":%lld,\"completion_tokens\":%lld,\"total_tokens\":%lld,"
                    "\"prompt_tokens_details\":{\"cached_tokens\":0},"
                    "\"completion_tokens_details\":{\"reasoning_tokens\":0}}",
-                   (long long)answer->prompt_tokens, (long long)answer->completion_tokens,
-                   (long long)(answer->prompt_tokens + answer->completion_tokens));
-    }
-    draft->usage = arena_copy(&draft->arena, buf_view(&text));
-    buf_release(&text);
-}
-
-static void draft_make(struct draft *draft, struct answer *answer, const struct script *script,
-                       const struct asked *asked, const struct script_match *match)
-{
-    const struct script_reply *reply = match->reply;
-    struct template_values values = {asked, match, 0};
-    arena_init(&draft->arena);
-    buf_init(&draft->text, BODY_MAX);
-    for (int64_t i = 0; i < reply->text_repeat && reply->text.n > 0 && !draft->text.failed; i++)
-        template_text(&values, reply->text, &draft->text);
-    derive_id(draft->id, "chatcmpl-", &asked->conversation, 0);
-    draft_calls(draft, asked, match);
-    draft_limit(draft,
-                asked->output_limit == ASKED_NO_LIMIT ? asked->model->max_output
-                                                      : asked->output_limit,
-                script->bytes_per_token);
-    if (reply->finish.p != NULL)
-        draft->finish = reply->finish;
-    else if (draft->state == DRAFT_CUT)
-        draft->finish = STR("length");
-    else
-        draft->finish = draft->call_count > 0 ? STR("tool_calls") : STR("stop");
-    draft_usage(draft, answer, script, asked, reply);
+                   (long long)draft->prompt_tokens, (long long)draft->completion_tokens,
+                   (long long)(draft->prompt_tokens + draft->completion_tokens));
 }
 
 static void write_call(struct jw *w, const struct draft_call *call, struct str arguments)
@@ -210,7 +74,8 @@ static void write_call(struct jw *w, const struct draft_call *call, struct str a
     jw_end_object(w);
 }
 
-static void write_whole(struct answer *answer, const struct draft *draft, const struct asked *asked)
+static void write_whole(struct answer *answer, const struct draft *draft, const struct asked *asked,
+                        size_t chunks)
 {
     struct jw w;
     jw_init(&w, &answer->body);
@@ -247,12 +112,16 @@ static void write_whole(struct answer *answer, const struct draft *draft, const 
     jw_kstr(&w, "finish_reason", draft->finish);
     jw_end_object(&w);
     jw_end_array(&w);
-    if (draft->usage.p != NULL)
-        jw_kraw(&w, "usage", draft->usage);
+    struct buf usage;
+    buf_init(&usage, 1u << 20);
+    write_usage(draft, &usage);
+    if (draft->usage_kind != USAGE_ABSENT)
+        jw_kraw(&w, "usage", buf_view(&usage));
+    buf_release(&usage);
     jw_ktext(&w, "system_fingerprint", FINGERPRINT);
     jw_end_object(&w);
     answer_mark(answer);
-    answer->usage_piece = draft->usage.p != NULL ? 0 : ANSWER_NO_PIECE;
+    answer->usage_piece = draft->usage_kind != USAGE_ABSENT ? 0 : ANSWER_NO_PIECE;
 }
 
 struct stream {
@@ -279,22 +148,14 @@ static void stream_delta(struct stream *stream, struct str finish)
     buf_clear(&stream->delta);
 }
 
-/* Takes the next piece from the front of text; pieces end between characters. */
-static struct str take_piece(struct str *text, size_t size)
-{
-    struct str piece = utf8_cut(*text, size < 4 ? 4 : size);
-    *text = (struct str){text->p + piece.n, text->n - piece.n};
-    return piece;
-}
-
 static void stream_text(struct stream *stream, struct str text, size_t chunks)
 {
-    size_t size = (text.n + chunks - 1) / chunks;
+    size_t total = text.n;
     while (text.n > 0) {
         struct jw w;
         jw_init(&w, &stream->delta);
         jw_object(&w);
-        jw_kstr(&w, "content", take_piece(&text, size));
+        jw_kstr(&w, "content", draft_piece(&text, total, chunks));
         jw_end_object(&w);
         stream_delta(stream, STR_NONE);
     }
@@ -316,11 +177,10 @@ static void stream_call(struct stream *stream, const struct draft_call *call, si
     jw_end_object(&w);
     stream_delta(stream, STR_NONE);
     struct str rest = call->arguments;
-    size_t size = (rest.n + chunks - 1) / chunks;
     while (rest.n > 0) {
         buf_printf(&stream->delta,
                    "{\"tool_calls\":[{\"index\":%zu,\"function\":{\"arguments\":", index);
-        json_quote(&stream->delta, take_piece(&rest, size));
+        json_quote(&stream->delta, draft_piece(&rest, call->arguments.n, chunks));
         buf_text(&stream->delta, "}}]}");
         stream_delta(stream, STR_NONE);
     }
@@ -333,7 +193,7 @@ static void write_stream(struct answer *answer, const struct draft *draft,
     struct stream stream = {.answer = answer,
                             .tail = with_usage ? STR("],\"usage\":null}\n\n") : STR("]}\n\n")};
     buf_init(&stream.head, 1u << 16);
-    buf_init(&stream.delta, BODY_MAX);
+    buf_init(&stream.delta, DRAFT_MAX);
     buf_printf(
         &stream.head,
         "data: {\"id\":\"%s\",\"object\":\"chat.completion.chunk\",\"created\":%d,\"model\":",
@@ -349,10 +209,10 @@ static void write_stream(struct answer *answer, const struct draft *draft,
         stream_call(&stream, &draft->calls[i], i, chunks);
     buf_text(&stream.delta, "{}");
     stream_delta(&stream, draft->finish);
-    if (with_usage && draft->usage.p != NULL) {
+    if (with_usage && draft->usage_kind != USAGE_ABSENT) {
         buf_str(&answer->body, buf_view(&stream.head));
         buf_text(&answer->body, "],\"usage\":");
-        buf_str(&answer->body, draft->usage);
+        write_usage(draft, &answer->body);
         buf_text(&answer->body, "}\n\n");
         answer->usage_piece = answer->piece_count;
         answer_mark(answer);
@@ -378,7 +238,8 @@ static const struct failure {
     {0, "server_error", NULL, "The script asks for this failure."},
 };
 
-static void write_failure(struct answer *answer, const struct script_reply *reply)
+static void write_failure(struct answer *answer, const struct script_reply *reply,
+                          enum asked_api api)
 {
     const struct failure *failure = failures;
     int status = reply->status == 200 ? 500 : (int)reply->status;
@@ -390,7 +251,7 @@ static void write_failure(struct answer *answer, const struct script_reply *repl
     refusal.type = failure->type;
     if (status < 500 && failure->status == 0)
         refusal.type = "invalid_request_error";
-    answer_refusal(answer, &refusal);
+    answer_refusal(answer, &refusal, api);
 }
 
 /* A body that is dropped half-way needs two halves. */
@@ -408,11 +269,19 @@ static void halve(struct answer *answer)
         answer->usage_piece = 1;
 }
 
+/* By API and form. */
+typedef void answer_writer(struct answer *answer, const struct draft *draft,
+                           const struct asked *asked, size_t chunks);
+static answer_writer *const writers[][2] = {
+    [ASKED_CHAT] = {[ANSWER_JSON] = write_whole, [ANSWER_EVENTS] = write_stream},
+    [ASKED_MESSAGES] = {[ANSWER_JSON] = anthropic_whole, [ANSWER_EVENTS] = anthropic_stream},
+};
+
 void answer_build(struct answer *answer, const struct script *script, const struct asked *asked,
                   const struct script_match *match)
 {
     const struct script_reply *reply = match->reply;
-    struct draft draft = {0};
+    struct draft draft;
     answer->drop = reply->drop;
     answer->delay_ms = reply->delay_ms;
     answer->piece_delay_ms = reply->chunk_delay_ms;
@@ -422,24 +291,23 @@ void answer_build(struct answer *answer, const struct script *script, const stru
     if (reply->raw.p != NULL) {
         buf_str(&answer->body, reply->raw);
     } else if (reply->status != 200 || reply->error.p != NULL) {
-        write_failure(answer, reply);
+        write_failure(answer, reply, asked->api);
     } else {
-        draft_make(&draft, answer, script, asked, match);
-        if (draft.text.failed)
+        draft_make(&draft, script, asked, match);
+        answer->prompt_tokens = draft.prompt_tokens;
+        answer->completion_tokens = draft.completion_tokens;
+        if (draft.text.failed || draft.thinking.failed)
             answer->body.failed = true;
-        else if (answer->form == ANSWER_JSON)
-            write_whole(answer, &draft, asked);
         else
-            write_stream(answer, &draft, asked, (size_t)reply->chunks);
-        buf_release(&draft.text);
-        arena_release(&draft.arena);
+            writers[asked->api][answer->form](answer, &draft, asked, (size_t)reply->chunks);
+        draft_release(&draft);
     }
     if (answer->body.failed) {
         struct refusal refusal;
         answer_release(answer);
         refusal_set(&refusal, 500, NULL, NULL, "the scripted reply is larger than %u bytes",
-                    BODY_MAX);
-        answer_refusal(answer, &refusal);
+                    DRAFT_MAX);
+        answer_refusal(answer, &refusal, asked->api);
     }
     answer_mark(answer);
     halve(answer);

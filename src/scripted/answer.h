@@ -29,6 +29,6 @@ void answer_mark(struct answer *answer);
 /* The script's reply to this request. A reply that grows past the limit becomes a failure with status 500. */
 void answer_build(struct answer *answer, const struct script *script, const struct asked *asked,
                   const struct script_match *match);
-void answer_refusal(struct answer *answer, const struct refusal *refusal);
+void answer_refusal(struct answer *answer, const struct refusal *refusal, enum asked_api api);
 
 #endif

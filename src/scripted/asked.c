@@ -209,14 +209,24 @@ static int read_limit(struct asked *asked, const struct js *root, struct refusal
     return 0;
 }
 
+static int64_t tokens_of(size_t bytes, const struct script *script)
+{
+    return ((int64_t)bytes + script->bytes_per_token - 1) / script->bytes_per_token;
+}
+
+void asked_count(struct asked *asked, const struct script *script)
+{
+    asked->prompt_tokens =
+        tokens_of(asked->message_bytes, script) + tokens_of(asked->tool_bytes, script);
+}
+
 static int check_window(struct asked *asked, const struct script *script, struct refusal *refusal)
 {
-    int64_t per = script->bytes_per_token;
-    int64_t messages = ((int64_t)asked->message_bytes + per - 1) / per;
-    int64_t functions = ((int64_t)asked->tool_bytes + per - 1) / per;
+    int64_t messages = tokens_of(asked->message_bytes, script);
+    int64_t functions = tokens_of(asked->tool_bytes, script);
     int64_t completion = asked->output_limit == ASKED_NO_LIMIT ? 0 : asked->output_limit;
     int64_t window = asked->model->window;
-    asked->prompt_tokens = messages + functions;
+    asked_count(asked, script);
     if (messages + functions + completion <= window)
         return 0;
     static const char code[] = "context_length_exceeded";

@@ -14,7 +14,11 @@ struct script_model;
 
 #define ASKED_NO_LIMIT (-1)
 
+/* What the request is written in. */
+enum asked_api { ASKED_CHAT, ASKED_MESSAGES };
+
 struct asked {
+    enum asked_api api;
     struct js *document;
     struct arena arena;
     const struct script_model *model;    /* belongs to the script */
@@ -35,6 +39,8 @@ void asked_release(struct asked *asked);
 int asked_read(struct asked *asked, const struct script *script, struct str body,
                struct refusal *refusal) NODISCARD;
 
+/* Counts the prompt's tokens from its bytes, as every API does before it looks at the window. */
+void asked_count(struct asked *asked, const struct script *script);
 /* The parts of asked_read that fill messages and tools (messages.c, tools.c). */
 int asked_messages(struct asked *asked, const struct js *messages,
                    struct refusal *refusal) NODISCARD;

@@ -9,6 +9,7 @@
 
 #include "base/utf8.h"
 #include "scripted/answer.h"
+#include "scripted/anthropic.h"
 #include "scripted/asked.h"
 
 #define REQUEST_MAX (64u << 20)
@@ -60,14 +61,21 @@ void exchange_receive(struct exchange *exchange, struct str bytes)
     buf_str(&exchange->body, bytes);
 }
 
+static const char *header(const struct exchange *exchange, const char *name)
+{
+    return MHD_lookup_connection_value(exchange->connection, MHD_HEADER_KIND, name);
+}
+
 static int check_key(const struct exchange *exchange, struct refusal *refusal)
 {
     static const struct str scheme = {"Bearer ", 7};
     struct str key = exchange->context->api_key;
+    if (exchange->asked.api == ASKED_MESSAGES)
+        return anthropic_headers(header(exchange, "x-api-key"),
+                                 header(exchange, "anthropic-version"), key, refusal);
     if (key.p == NULL)
         return 0;
-    struct str given = str_from(
-        MHD_lookup_connection_value(exchange->connection, MHD_HEADER_KIND, "Authorization"));
+    struct str given = str_from(header(exchange, "Authorization"));
     if (!str_starts(given, scheme))
         return refusal_set(refusal, 401, NULL, NULL,
                            "You didn't provide an API key. You need to provide your API key in an "
@@ -81,8 +89,7 @@ static int check_key(const struct exchange *exchange, struct refusal *refusal)
 static int check_transport(const struct exchange *exchange, struct refusal *refusal)
 {
     static const char json[] = "application/json";
-    const char *type =
-        MHD_lookup_connection_value(exchange->connection, MHD_HEADER_KIND, "Content-Type");
+    const char *type = header(exchange, "Content-Type");
     if (type == NULL || strncasecmp(type, json, sizeof json - 1) != 0)
         return refusal_set(refusal, 400, "unsupported_content_type", NULL,
                            "Unsupported content type: '%.100s'. This API method only accepts "
@@ -95,6 +102,12 @@ static int check_transport(const struct exchange *exchange, struct refusal *refu
     return 0;
 }
 
+static int (*const readers[])(struct asked *asked, const struct script *script, struct str body,
+                              struct refusal *refusal) = {
+    [ASKED_CHAT] = asked_read,
+    [ASKED_MESSAGES] = anthropic_read,
+};
+
 /* Fills the answer, or the refusal and returns -1. */
 static int answer_chat(struct exchange *exchange, struct refusal *refusal)
 {
@@ -104,7 +117,7 @@ static int answer_chat(struct exchange *exchange, struct refusal *refusal)
     exchange->kind = KIND_CHAT;
     tally_chat(context->tally);
     if (check_transport(exchange, refusal) != 0 ||
-        asked_read(asked, &context->script, buf_view(&exchange->body), refusal) != 0)
+        readers[asked->api](asked, &context->script, buf_view(&exchange->body), refusal) != 0)
         return -1;
     tally_accepted(context->tally, asked->output_limit);
     exchange->flight = COUNTED_IN_FLIGHT;
@@ -117,7 +130,7 @@ static int answer_chat(struct exchange *exchange, struct refusal *refusal)
                     STR_FMT(utf8_cut(asked->last, 200)));
         unmatched->type = "server_error";
         tally_unmatched(context->tally, exchange->n, unmatched);
-        answer_refusal(&exchange->answer, unmatched);
+        answer_refusal(&exchange->answer, unmatched, asked->api);
         return 0;
     }
     exchange->rule = (int64_t)match.rule;
@@ -159,11 +172,13 @@ static int answer_stats(struct exchange *exchange, struct refusal *refusal)
 static const struct route {
     const char *method, *path;
     enum { ROUTE_OPEN, ROUTE_KEYED } access;
+    enum asked_api api;
     int (*answer)(struct exchange *exchange, struct refusal *refusal);
 } routes[] = {
-    {"POST", "/v1/chat/completions", ROUTE_KEYED, answer_chat},
-    {"GET", "/v1/models", ROUTE_KEYED, answer_models},
-    {"GET", "/_stats", ROUTE_OPEN, answer_stats},
+    {"POST", "/v1/chat/completions", ROUTE_KEYED, ASKED_CHAT, answer_chat},
+    {"POST", "/v1/messages", ROUTE_KEYED, ASKED_MESSAGES, answer_chat},
+    {"GET", "/v1/models", ROUTE_KEYED, ASKED_CHAT, answer_models},
+    {"GET", "/_stats", ROUTE_OPEN, ASKED_CHAT, answer_stats},
 };
 
 static int route(struct exchange *exchange, struct refusal *refusal)
@@ -172,6 +187,7 @@ static int route(struct exchange *exchange, struct refusal *refusal)
         const struct route *route = &routes[i];
         if (strcmp(exchange->path, route->path) != 0)
             continue;
+        exchange->asked.api = route->api;
         if (strcmp(exchange->method, route->method) != 0)
             return refusal_set(refusal, 405, "method_not_supported", NULL,
                                "Not allowed to %s on %s.", exchange->method, exchange->path);
@@ -256,7 +272,7 @@ enum MHD_Result exchange_answer(struct exchange *exchange)
         exchange->phase = EXCHANGE_WAITING;
         if (route(exchange, &exchange->refusal) != 0) {
             tally_refused(exchange->context->tally, exchange->n, &exchange->refusal);
-            answer_refusal(&exchange->answer, &exchange->refusal);
+            answer_refusal(&exchange->answer, &exchange->refusal, exchange->asked.api);
         }
         if (exchange->answer.delay_ms > 0) {
             MHD_suspend_connection(exchange->connection);

@@ -141,8 +141,7 @@ static const struct field *field_find(const struct field_table *table, struct st
     return NULL;
 }
 
-int refusal_fields(const struct js *object, const struct field_table *table,
-                   const struct place *place, struct refusal *refusal)
+struct field_fault field_fault(const struct js *object, const struct field_table *table)
 {
     struct str key;
     const struct js *value;
@@ -150,20 +149,36 @@ int refusal_fields(const struct js *object, const struct field_table *table,
          iter = js_next(object, iter, &key, &value)) {
         const struct field *field = field_find(table, key);
         if (field == NULL)
-            return refuse_unknown(key, place, refusal);
+            return (struct field_fault){.kind = FAULT_UNKNOWN, .key = key};
         if ((field->kinds & (1u << js_kind(value))) == 0)
-            return refuse_kind(field, js_kind(value), place, refusal);
+            return (struct field_fault){.kind = FAULT_KIND, .field = field, .got = js_kind(value)};
     }
     for (size_t i = 0; i < table->count; i++) {
         const struct field *field = &table->fields[i];
-        if (field->presence == FIELD_OPTIONAL || js_get(object, field->name) != NULL)
-            continue;
-        char path[160];
-        refusal_place(place, field->name, path, sizeof path);
-        return refusal_at(refusal, "missing_required_parameter", place, field->name,
-                          "Missing required parameter: '%s'.", path);
+        if (field->presence == FIELD_REQUIRED && js_get(object, field->name) == NULL)
+            return (struct field_fault){.kind = FAULT_MISSING, .field = field};
     }
-    return 0;
+    return (struct field_fault){.kind = FAULT_NONE};
+}
+
+int refusal_fields(const struct js *object, const struct field_table *table,
+                   const struct place *place, struct refusal *refusal)
+{
+    struct field_fault fault = field_fault(object, table);
+    char path[160];
+    switch (fault.kind) {
+    case FAULT_NONE:
+        return 0;
+    case FAULT_UNKNOWN:
+        return refuse_unknown(fault.key, place, refusal);
+    case FAULT_KIND:
+        return refuse_kind(fault.field, fault.got, place, refusal);
+    case FAULT_MISSING:
+        break;
+    }
+    refusal_place(place, fault.field->name, path, sizeof path);
+    return refusal_at(refusal, "missing_required_parameter", place, fault.field->name,
+                      "Missing required parameter: '%s'.", path);
 }
 
 int refusal_object(const struct js *value, const struct place *place, const char *leaf,

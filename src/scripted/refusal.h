@@ -48,6 +48,15 @@ struct field_table {
 #define KIND_OR_NULL(kind) (KIND(kind) | KIND(NULL))
 #define KIND_NUMBER_OR_NULL (KIND(INT) | KIND(REAL) | KIND(NULL))
 
+/* The first thing that is wrong with an object's fields. */
+struct field_fault {
+    enum { FAULT_NONE, FAULT_UNKNOWN, FAULT_KIND, FAULT_MISSING } kind;
+    struct str key;            /* UNKNOWN */
+    const struct field *field; /* KIND, MISSING */
+    enum js_kind got;          /* KIND */
+};
+struct field_fault field_fault(const struct js *object, const struct field_table *table);
+
 /* Refuses fields that the table does not know, values of a wrong kind and required fields that are absent.
  * A place without a list is the request itself. */
 int refusal_fields(const struct js *object, const struct field_table *table,

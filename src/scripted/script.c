@@ -40,7 +40,7 @@ static const struct field reply_fields[] = {
     {"status", KIND(INT), FIELD_OPTIONAL},           {"retry_after", KIND(STRING), FIELD_OPTIONAL},
     {"error", KIND(STRING), FIELD_OPTIONAL},         {"drop", KIND(STRING), FIELD_OPTIONAL},
     {"raw", KIND(STRING), FIELD_OPTIONAL},           {"fail_times", KIND(INT), FIELD_OPTIONAL},
-    {"then", KIND(OBJECT), FIELD_OPTIONAL},
+    {"then", KIND(OBJECT), FIELD_OPTIONAL},          {"thinking", KIND(STRING), FIELD_OPTIONAL},
 };
 static const struct field call_fields[] = {
     {"name", KIND(STRING), FIELD_REQUIRED},
@@ -183,6 +183,7 @@ static int read_reply(const struct js *object, const struct place *place,
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (read_number(object, &numbers[i].number, place, numbers[i].out, err) != 0)
             return -1;
+    reply->thinking = js_get_str(object, "thinking");
     reply->text = js_get_str(object, "text");
     reply->finish = js_get_str(object, "finish");
     reply->error = js_get_str(object, "error");

@@ -25,8 +25,8 @@ enum script_usage { USAGE_ESTIMATED, USAGE_GIVEN, USAGE_ABSENT };
 
 /* Views point into the script's document. */
 struct script_reply {
-    struct str text, finish, error, retry_after, raw; /* STR_NONE where not given */
-    int64_t text_repeat;                              /* times the text is sent */
+    struct str thinking, text, finish, error, retry_after, raw; /* STR_NONE where not given */
+    int64_t text_repeat;                                        /* times the text is sent */
     const struct js *calls; /* array of {name, arguments, repeat}, or NULL */
     int64_t delay_ms;       /* before the headers */
     int64_t chunk_delay_ms; /* between two chunks of a stream */

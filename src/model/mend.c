@@ -1,6 +1,6 @@
 /* Mends JSON text that a strict parser refuses; only used where it refused. Knows strings and
  * escapes, nothing else of JSON. Pure; any thread. */
-#include "model/openai_mend.h"
+#include "model/mend.h"
 
 #include "base/utf8.h"
 
@@ -57,7 +57,7 @@ static void mend_strings(struct buf *out, struct str text)
     }
 }
 
-void openai_mend(struct buf *out, struct str text)
+void mend_json(struct buf *out, struct str text)
 {
     struct buf valid;
     buf_init(&valid, out->max);

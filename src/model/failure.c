@@ -1,6 +1,6 @@
-/* Reads errors in the shapes that Chat Completions servers send, and turns them into a class and a
+/* Reads errors in the shapes that model servers send, and turns them into a class and a
  * sentence. Does not decide about retries beyond the class. Pure; any thread. */
-#include "model/openai_error.h"
+#include "model/failure.h"
 
 #include <strings.h>
 
@@ -25,12 +25,12 @@ static const struct {
 /* Types and codes of errors that come again when the request is repeated. Matched anywhere in the
  * text. */
 static const char *const final_kinds[] = {
-    "invalid",    "authentication", "permission",     "not_found",      "notfound",
-    "badrequest", "bad_request",    "unauthorized",   "forbidden",      "quota",
-    "billing",    "unsupported",    "content_filter", "context_length", "unprocessable",
+    "invalid",        "authentication", "permission",    "not_found", "notfound", "badrequest",
+    "bad_request",    "unauthorized",   "forbidden",     "quota",     "billing",  "unsupported",
+    "content_filter", "context_length", "unprocessable", "too_large",
 };
 
-enum err_class openai_status_class(int status)
+enum err_class failure_status_class(int status)
 {
     bool retry = status == 408 || status == 409 || status == 429 || status >= 500;
     return retry ? ERR_RETRY : ERR_PROVIDER;
@@ -63,7 +63,7 @@ static const struct js *unwrapped(const struct js *root)
     return js_kind(root) == JS_ARRAY ? js_at(root, 0) : root;
 }
 
-bool openai_is_error(const struct js *root)
+bool failure_is_error(const struct js *root)
 {
     root = unwrapped(root);
     if (says_something(js_get(root, "error")) || str_is(js_get_str(root, "object"), "error"))
@@ -96,7 +96,7 @@ static bool is_final_kind(struct str kind)
     return false;
 }
 
-enum err_class openai_error_class(const struct js *root)
+enum err_class failure_class(const struct js *root)
 {
     static const char *const keys[] = {"code", "status", "status_code", "type"};
     root = unwrapped(root);
@@ -106,7 +106,7 @@ enum err_class openai_error_class(const struct js *root)
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         int code = numeric_code(js_get(error, keys[i]));
         if (code > 0)
-            return openai_status_class(code);
+            return failure_status_class(code);
     }
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (is_final_kind(js_get_str(error, keys[i])))
@@ -150,25 +150,25 @@ static void redact(struct buf *out, struct str text, struct str secret)
     buf_str(out, text);
 }
 
-struct str openai_error_words(const struct openai_server *server, const struct js *root,
-                              struct str body, struct arena *arena)
+struct str failure_words(const struct model_server *server, const struct js *root, struct str body,
+                         struct arena *arena)
 {
     struct str raw = find_words(root, SHAPE_DEPTH);
     if (raw.n == 0)
         raw = body;
     struct buf first, clean, shown;
-    buf_init(&first, OPENAI_ERROR_BODY * 4);
-    buf_init(&clean, OPENAI_ERROR_BODY * 12);
-    buf_init(&shown, OPENAI_ERROR_BODY * 12);
+    buf_init(&first, FAILURE_BODY * 4);
+    buf_init(&clean, FAILURE_BODY * 12);
+    buf_init(&shown, FAILURE_BODY * 12);
     /* Before cleaning, so that no part of the secret is left of it; after, because cleaning may
      * join its parts. */
-    redact(&first, utf8_cut(raw, OPENAI_ERROR_BODY), server->secret);
+    redact(&first, utf8_cut(raw, FAILURE_BODY), server->secret);
     utf8_clean(&clean, buf_view(&first), UTF8_ONE_LINE);
     redact(&shown, buf_view(&clean), server->secret);
     struct str words = buf_view(&shown);
     while (words.n > 0 && words.p[0] == ' ')
         words = (struct str){words.p + 1, words.n - 1};
-    struct str cut = utf8_cut_chars(words, OPENAI_ERROR_CHARS);
+    struct str cut = utf8_cut_chars(words, FAILURE_CHARS);
     const char *more = cut.n < words.n ? "…" : "";
     while (cut.n > 0 && (cut.p[cut.n - 1] == ' ' || cut.p[cut.n - 1] == '.'))
         cut.n--;
@@ -179,15 +179,15 @@ struct str openai_error_words(const struct openai_server *server, const struct j
     return words;
 }
 
-struct str openai_status_message(const struct openai_server *server, int status, struct str body,
-                                 struct arena *arena)
+struct str failure_status_message(const struct model_server *server, int status, struct str body,
+                                  struct arena *arena)
 {
     struct err ignored = ERR_INIT;
     struct js *root = js_parse(body, &ignored);
     struct str words = STR_NONE;
     /* A web page says nothing that helps. */
     if (root || body.n == 0 || body.p[0] != '<')
-        words = openai_error_words(server, root, body, arena);
+        words = failure_words(server, root, body, arena);
     js_free(root);
     const char *advice = status >= 500 ? "the server is in trouble" : NULL;
     for (size_t i = 0; i < sizeof advices / sizeof advices[0]; i++)

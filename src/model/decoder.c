@@ -1,0 +1,260 @@
+/* The shared part of the decoders: tells streams from documents, parses each chunk once (only one that does not parse is
+ * mended and tried again), keeps text and labels, and judges the end. Knows neither an API's shapes nor the transport.
+ * Runs on the thread that feeds it. */
+#include "model/decoder.h"
+
+#include "base/utf8.h"
+#include "model/mend.h"
+
+#define FINISH_MAX ((size_t)64)
+#define USAGE_MAX                                                                                  \
+    INT64_C(1000000000000) /* a larger count is nonsense, and sums must not overflow */
+
+static enum sse_next on_event(void *user, const struct sse_event *event);
+
+void decoder_init(struct decoder *decoder, const struct decoder_ops *ops,
+                  struct model_server server, void (*delta)(void *user, struct str text),
+                  void *user)
+{
+    *decoder = (struct decoder){
+        .ops = ops, .server = server, .delta = delta, .user = user, .usage = USAGE_NONE};
+    sse_init(&decoder->sse, on_event, decoder);
+    buf_init(&decoder->json, DECODER_TEXT_MAX);
+    buf_init(&decoder->mended, SSE_DATA_MAX * 6);
+    buf_init(&decoder->text, DECODER_TEXT_MAX);
+    buf_init(&decoder->finish, FINISH_MAX);
+    buf_init(&decoder->response_id, CALL_LABEL_MAX);
+    buf_init(&decoder->model, CALL_LABEL_MAX);
+    arena_init(&decoder->arena);
+}
+
+void decoder_release(struct decoder *decoder)
+{
+    decoder->ops->release(decoder);
+    sse_release(&decoder->sse);
+    buf_release(&decoder->json);
+    buf_release(&decoder->mended);
+    buf_release(&decoder->text);
+    buf_release(&decoder->finish);
+    buf_release(&decoder->response_id);
+    buf_release(&decoder->model);
+    arena_release(&decoder->arena);
+}
+
+bool decoder_started(const struct decoder *decoder)
+{
+    return decoder->text.n > 0 || decoder->has_call;
+}
+
+void decoder_fail(struct decoder *decoder, enum err_class class, const char *what)
+{
+    if (decoder->failed != ERR_NONE)
+        return;
+    decoder->failed = class;
+    decoder->message =
+        arena_printf(&decoder->arena, "%.*s: %s", STR_FMT(decoder->server.url), what);
+}
+
+void decoder_text(struct decoder *decoder, struct str text)
+{
+    if (text.n == 0)
+        return;
+    buf_str(&decoder->text, text);
+    if (decoder->text.failed)
+        decoder_fail(decoder, ERR_RETRY, "the answer holds more than 16 MB of text");
+    else if (decoder->delta)
+        decoder->delta(decoder->user, text);
+}
+
+void decoder_finish_reason(struct decoder *decoder, struct str reason)
+{
+    if (reason.n == 0)
+        return;
+    buf_clear(&decoder->finish);
+    buf_str(&decoder->finish, utf8_cut(reason, FINISH_MAX));
+}
+
+void decoder_label(struct buf *label, const struct js *value)
+{
+    if (label->n == 0)
+        buf_str(label, utf8_cut(js_str(value), CALL_LABEL_MAX));
+}
+
+void decoder_count(int64_t *count, const struct js *value)
+{
+    int64_t number = js_int(value, -1);
+    if (number >= 0 && number <= USAGE_MAX)
+        *count = number;
+}
+
+static void read_error(struct decoder *decoder, const struct js *root, struct str raw)
+{
+    struct str words = failure_words(&decoder->server, root, raw, &decoder->arena);
+    decoder->failed = failure_class(root);
+    decoder->message =
+        arena_printf(&decoder->arena, "%.*s answered with an error%s%.*s",
+                     STR_FMT(decoder->server.url), words.n > 0 ? ": " : "", STR_FMT(words));
+}
+
+/* Parses text, mending it if need be; NULL when it is no JSON. */
+static struct js *parse(struct decoder *decoder, struct str text)
+{
+    struct err ignored = ERR_INIT; /* it may quote the text, and that is the server's */
+    struct js *root = js_parse(text, &ignored);
+    if (root)
+        return root;
+    buf_clear(&decoder->mended);
+    mend_json(&decoder->mended, text);
+    return decoder->mended.failed ? NULL : js_parse(buf_view(&decoder->mended), &ignored);
+}
+
+static struct str trim(struct str text)
+{
+    while (text.n > 0 && (unsigned char)text.p[0] <= ' ')
+        text = (struct str){text.p + 1, text.n - 1};
+    while (text.n > 0 && (unsigned char)text.p[text.n - 1] <= ' ')
+        text.n--;
+    return text;
+}
+
+static enum sse_next on_event(void *user, const struct sse_event *event)
+{
+    struct decoder *decoder = user;
+    struct str data = trim(event->data);
+    if (data.n == 0)
+        return SSE_GO_ON;
+    if (str_is(data, "[DONE]")) {
+        decoder->done = true;
+        return SSE_STOP;
+    }
+    struct js *root = parse(decoder, data);
+    if (str_is(event->type, "error") || failure_is_error(root)) {
+        read_error(decoder, root, data);
+    } else if (js_kind(root) == JS_OBJECT) {
+        decoder->ops->read(decoder, root);
+    } else {
+        decoder_fail(decoder, ERR_RETRY, "the stream holds a chunk that is no JSON object");
+    }
+    js_free(root);
+    return decoder->failed == ERR_NONE && !decoder->done ? SSE_GO_ON : SSE_STOP;
+}
+
+/* --- the body ------------------------------------------------------------------------------------ */
+
+/* The first byte that is neither white space nor part of a byte order mark tells what the body is. */
+static struct str sniff(struct decoder *decoder, struct str bytes)
+{
+    while (bytes.n > 0 && memchr(" \t\r\n\xEF\xBB\xBF", bytes.p[0], 7))
+        bytes = (struct str){bytes.p + 1, bytes.n - 1};
+    if (bytes.n == 0)
+        return bytes;
+    if (bytes.p[0] == '{' || bytes.p[0] == '[')
+        decoder->body = BODY_JSON;
+    else
+        decoder->body = bytes.p[0] == '<' ? BODY_PAGE : BODY_EVENTS;
+    return bytes;
+}
+
+enum decoder_next decoder_feed(struct decoder *decoder, struct str bytes)
+{
+    struct err err = ERR_INIT;
+    if (decoder->failed != ERR_NONE)
+        return DECODER_FAILED;
+    if (decoder->body == BODY_UNKNOWN)
+        bytes = sniff(decoder, bytes);
+    if (decoder->body == BODY_EVENTS && sse_feed(&decoder->sse, bytes, &err) != 0)
+        decoder_fail(decoder, err.class, err.message);
+    if (decoder->body == BODY_JSON) {
+        buf_str(&decoder->json, bytes);
+        if (decoder->json.failed)
+            decoder_fail(decoder, ERR_RETRY, "the answer holds more than 16 MB");
+    }
+    if (decoder->failed != ERR_NONE)
+        return DECODER_FAILED;
+    return decoder->done ? DECODER_COMPLETE : DECODER_GO_ON;
+}
+
+static void finish_document(struct decoder *decoder)
+{
+    struct js *root = parse(decoder, buf_view(&decoder->json));
+    if (!root)
+        decoder_fail(decoder, ERR_RETRY, "the answer is not complete JSON");
+    else if (failure_is_error(root))
+        read_error(decoder, root, buf_view(&decoder->json));
+    else
+        decoder->ops->read(decoder, root);
+    decoder->done = decoder->has_answer;
+    js_free(root);
+}
+
+static void finish_body(struct decoder *decoder, enum decoder_closing closing)
+{
+    struct err err = ERR_INIT;
+    bool closed = closing == DECODER_CLOSED && decoder->failed == ERR_NONE;
+    if (closed && decoder->body == BODY_EVENTS && sse_finish(&decoder->sse, &err) != 0)
+        decoder_fail(decoder, err.class, err.message);
+    if (closed && decoder->body == BODY_JSON)
+        finish_document(decoder);
+    if (decoder->body == BODY_PAGE)
+        decoder_fail(decoder, ERR_PROVIDER,
+                     "the answer is a web page and not a model's: check the base URL");
+    else if (decoder->has_answer && (decoder->done || decoder->finish.n > 0))
+        return;
+    else if (decoder->body == BODY_UNKNOWN)
+        decoder_fail(decoder, ERR_RETRY, "the answer is empty");
+    else if (decoder->body == BODY_JSON && closing == DECODER_CLOSED) {
+        struct str what =
+            arena_printf(&decoder->arena, "the answer holds no %s", decoder->ops->content);
+        decoder_fail(decoder, ERR_RETRY, what.p);
+    } else {
+        decoder_fail(decoder, ERR_RETRY,
+                     decoder->done ? "the stream held no answer" : "the stream ended early");
+    }
+}
+
+/* Reasons of all APIs: none of them means anything else elsewhere. */
+static bool is_cut(struct str finish)
+{
+    return str_is(finish, "length") || str_is(finish, "max_tokens") ||
+           str_is(finish, "model_context_window_exceeded");
+}
+
+bool decoder_finish(struct decoder *decoder, enum decoder_closing closing,
+                    struct model_reply *reply, struct model_failure *failure)
+{
+    struct tool_call *calls = NULL;
+    struct call_draft *drafts = NULL;
+    size_t count = 0;
+    struct err err = ERR_INIT;
+    finish_body(decoder, closing);
+    struct str finish = buf_view(&decoder->finish);
+    enum calls_ending ending = is_cut(finish) ? CALLS_CUT : CALLS_WHOLE;
+    if (decoder->failed == ERR_NONE) {
+        count = decoder->ops->drafts(decoder, &drafts);
+        if (calls_finish(drafts, &count, ending, &decoder->arena, &calls, &err) != 0)
+            decoder_fail(decoder, err.class, err.message);
+    }
+    if (decoder->failed != ERR_NONE) {
+        *failure = (struct model_failure){
+            .class = decoder->failed,
+            .retry_after_ms = -1,
+            .message = decoder->message,
+            .partial = buf_view(&decoder->text),
+            .usage = decoder->usage,
+        };
+        return false;
+    }
+    *reply = (struct model_reply){
+        .text = buf_view(&decoder->text),
+        .calls = calls,
+        .call_count = count,
+        .finish = finish,
+        .completeness = ending == CALLS_CUT ? REPLY_CUT : REPLY_WHOLE,
+        .usage = decoder->usage,
+        .response_id = buf_view(&decoder->response_id),
+        .model = buf_view(&decoder->model),
+        .first_token_ms = -1,
+        .extras = decoder->ops->extras ? decoder->ops->extras(decoder) : STR_NONE,
+    };
+    return true;
+}

@@ -1,0 +1,96 @@
+/* What the decoders of all model APIs share: the body of an answer in any pieces, a reply or a failure out. Pure: no
+ * clock, no I/O; the same bytes give the same result, however they are cut.
+ *
+ * The body may be an event stream or one JSON document, whatever its content type says. An answer is complete when its
+ * end or its finish reason came; anything less is a failure of class RETRY.
+ *
+ * Arguments of a call are always the text of a JSON object. Where the model's text is none, and cannot be repaired
+ * without guessing (repair.h), they are
+ *     {"$unparsed": "<the model's text, at most 64 KB>"}
+ * Such a call must not run: answer it with a tool error that says what is wrong with the text (js_parse of it says), so
+ * that the model can send the call again. */
+#ifndef CADRE_MODEL_DECODER_H
+#define CADRE_MODEL_DECODER_H
+
+#include "base/arena.h"
+#include "core/run/message.h"
+#include "model/calls.h"
+#include "model/failure.h"
+#include "net/sse.h"
+
+#define DECODER_TEXT_MAX                                                                           \
+    ((size_t)16 << 20) /* bytes of text, and of a body that is one JSON document */
+
+enum decoder_next {
+    DECODER_GO_ON,
+    DECODER_COMPLETE, /* the stream said that it ends: nothing that follows counts */
+    DECODER_FAILED,   /* the rest is not worth reading */
+};
+
+enum decoder_closing {
+    DECODER_CLOSED, /* the body came to its end */
+    DECODER_BROKEN, /* the connection broke: what is unfinished does not count */
+};
+
+struct decoder;
+
+/* What an API adds. Each gets the decoder that its own is built around. */
+struct decoder_ops {
+    const char *content; /* what a document without an answer lacks: "choices" */
+    /* The object of one event, or the document. It is no error. */
+    void (*read)(struct decoder *decoder, const struct js *root);
+    /* The calls so far, in order, in the decoder's arena. */
+    size_t (*drafts)(struct decoder *decoder, struct call_draft **drafts);
+    /* What the API wants echoed, in the decoder's arena. NULL: nothing ever. */
+    struct str (*extras)(struct decoder *decoder);
+    void (*release)(struct decoder *decoder); /* its own parts only */
+};
+
+/* Everything here belongs to the decoder and its API's part. */
+struct decoder {
+    const struct decoder_ops *ops;
+    struct model_server server; /* views of the caller's, who keeps them */
+    void (*delta)(void *user, struct str text);
+    void *user;
+    enum { BODY_UNKNOWN, BODY_EVENTS, BODY_JSON, BODY_PAGE } body;
+    struct sse sse;
+    struct buf json;   /* a body that is one document */
+    struct buf mended; /* a chunk that had to be mended before it parsed */
+    struct buf text;
+    struct buf finish, response_id, model;
+    struct usage usage;
+    bool has_answer;       /* a part of one came */
+    bool has_call;         /* so did a part of a call */
+    bool done;             /* the stream's end, or the one document, came */
+    enum err_class failed; /* NONE unless it failed; then the message */
+    struct str message;
+    struct arena arena;
+};
+
+/* delta gets text as it arrives and may be NULL. */
+void decoder_init(struct decoder *decoder, const struct decoder_ops *ops,
+                  struct model_server server, void (*delta)(void *user, struct str text),
+                  void *user);
+void decoder_release(struct decoder *decoder);
+/* Bytes of the body of an answer with status 2xx. */
+enum decoder_next decoder_feed(struct decoder *decoder, struct str bytes);
+/* Whether text or a call has arrived. */
+bool decoder_started(const struct decoder *decoder);
+/* Once, at the end. True: reply is filled; false: failure is (http_status and retry_after_ms are
+ * the caller's to set). Both refer to the decoder and live as long as it. first_token_ms is -1. */
+bool decoder_finish(struct decoder *decoder, enum decoder_closing closing,
+                    struct model_reply *reply, struct model_failure *failure);
+
+/* --- for the APIs' parts ------------------------------------------------------------------------ */
+
+/* The first failure counts. */
+void decoder_fail(struct decoder *decoder, enum err_class class, const char *what);
+void decoder_text(struct decoder *decoder, struct str text);
+/* A finish reason; the last one counts. */
+void decoder_finish_reason(struct decoder *decoder, struct str reason);
+/* An id or a name: the first one counts; one that is too long is cut. */
+void decoder_label(struct buf *label, const struct js *value);
+/* A count of tokens, where it is one. */
+void decoder_count(int64_t *count, const struct js *value);
+
+#endif
