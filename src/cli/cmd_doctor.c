@@ -171,10 +171,10 @@ static void check_model(const struct patient *patient, struct finding *finding)
         if (localserver_find(&server, &err) == 0)
             find(finding, VERDICT_OK, "%s from the server at %s", server.model, server.base_url);
         else
-            find(
-                finding, VERDICT_WARN,
-                "none: set OPENAI_API_KEY, name one in the config, or start a server on port 11434 "
-                "or 8080");
+            find(finding, VERDICT_WARN,
+                 "none: set OPENAI_API_KEY or ANTHROPIC_API_KEY, name one in the config, or start "
+                 "a server on port 11434 "
+                 "or 8080");
         return;
     }
     if (!str_starts(model->base_url, STR("http://"))) {

@@ -9,7 +9,7 @@ static enum exit_code run(struct invocation *invocation);
 static const struct option options[] = {
     {"model", "NAME", "the model to use"},
     {"base-url", "URL", "its server, for example http://127.0.0.1:8080/v1"},
-    {"api", "API", "what the server speaks: openai"},
+    {"api", "API", "what the server speaks: openai or anthropic"},
     {"mode", "MODE", "safe, auto, dangerous, research, plan, review or ci"},
     {"max-cost", "DOLLARS", "stop when this much is spent"},
     {"timeout", "TIME", "stop after this long: 90s, 5m"},
@@ -27,7 +27,8 @@ const struct command cmd_run = {
     .details =
         "The model is taken from the flags, then from the config, then from a key in the "
         "environment\n"
-        "(OPENAI_API_KEY), then from a server that answers on port 11434 or 8080 of this machine.\n"
+        "(OPENAI_API_KEY, ANTHROPIC_API_KEY), then from a server that answers on port 11434 or "
+        "8080 of this\nmachine.\n"
         "Ctrl-C winds the run down in order. A second Ctrl-C stops the process at once; `cadre "
         "resume` then finishes\n"
         "the winding down.",
@@ -52,7 +53,7 @@ static int find_model(struct wire *wire, struct err *err)
         "no model to ask. One of these helps:\n"
         "  - name one: cadre run --base-url http://127.0.0.1:8080/v1 --model NAME \"task\"\n"
         "  - put it into ~/.config/cadre/cadre.yaml (llm.providers and llm.models), or set "
-        "OPENAI_API_KEY\n"
+        "OPENAI_API_KEY or ANTHROPIC_API_KEY\n"
         "  - start a server that speaks /v1/models on port 11434 (Ollama) or 8080 (llama.cpp)");
 }
 

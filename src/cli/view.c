@@ -176,7 +176,7 @@ static void update_one(struct view *view, const struct run *run, uint32_t no, in
     if (out->since < 0)
         out->since = now;
     if (agent->phase != PHASE_ASKING)
-        out->tail[0] = '\0';
+        out->tail[0] = out->waiting[0] = '\0';
 }
 
 void view_update(struct view *view, const struct run *run, uint32_t agent_no, int64_t now)
@@ -223,6 +223,17 @@ void view_delta(struct view *view, uint32_t agent_no, struct str text)
     buf_release(&clean);
 }
 
+void view_waiting(struct view *view, uint32_t agent_no, struct str reason, int64_t now)
+{
+    if (agent_no >= view->count)
+        return;
+    struct view_agent *agent = &view->agents[agent_no];
+    /* The clock goes on when only the reason changes. */
+    if (agent->waiting[0] == '\0')
+        agent->waiting_since = now;
+    copy_clean(agent->waiting, sizeof agent->waiting, reason);
+}
+
 bool view_knows(const struct view *view, uint32_t agent_no)
 {
     return agent_no < view->count && view->agents[agent_no].id[0] != '\0';
@@ -236,6 +247,21 @@ struct str view_name(const struct view *view, uint32_t agent_no)
 struct str view_id(const struct view *view, uint32_t agent_no)
 {
     return agent_no < view->count ? str_from(view->agents[agent_no].id) : STR("?");
+}
+
+static void describe_now(const struct view_agent *agent, int64_t now, struct buf *out)
+{
+    if (agent->waiting[0] != '\0') {
+        buf_printf(out, "waiting for the provider (%s, ", agent->waiting);
+        text_duration(out, now - agent->waiting_since);
+        buf_char(out, ')');
+        return;
+    }
+    buf_text(out, agent->activity);
+    if (agent->since > 0) {
+        buf_char(out, ' ');
+        text_duration(out, now - agent->since);
+    }
 }
 
 void view_render(const struct view *view, int64_t now, const struct tree_style *style,
@@ -254,14 +280,10 @@ void view_render(const struct view *view, int64_t now, const struct tree_style *
     for (size_t i = 0; i < view->count; i++) {
         const struct view_agent *agent = &view->agents[i];
         size_t from = activities.n;
-        buf_text(&activities, agent->activity);
-        if (agent->since > 0) {
-            buf_char(&activities, ' ');
-            text_duration(&activities, now - agent->since);
-        }
+        describe_now(agent, now, &activities);
         rows[i] = (struct tree_row){
             .parent = agent->parent_no,
-            .state = agent->state,
+            .state = agent->waiting[0] != '\0' ? TREE_WAITING : agent->state,
             .name = str_from(agent->name),
             .role = str_from(agent->role),
             .activity = {activities.p + from, activities.n - from},

@@ -17,6 +17,8 @@ struct view_agent {
     char activity[VIEW_TEXT];
     int64_t since; /* when the activity started; 0: how long it takes is of no interest */
     char tail[VIEW_TEXT];
+    char waiting[64]; /* what its request waits for at the provider; empty: it does not wait */
+    int64_t waiting_since;
     int64_t tool_calls, tool_limit, tokens, cost_nano;
 };
 
@@ -32,6 +34,8 @@ void view_update(struct view *view, const struct run *run, uint32_t agent_no, in
 /* All agents of a run: after resume, or of a folded log. */
 void view_update_all(struct view *view, const struct run *run, int64_t now);
 void view_delta(struct view *view, uint32_t agent_no, struct str text);
+/* Its request waits for the provider; an empty reason: no longer. */
+void view_waiting(struct view *view, uint32_t agent_no, struct str reason, int64_t now);
 bool view_knows(const struct view *view, uint32_t agent_no);
 /* "root" or the agent's name and id; "?" for an unknown number. Live until the next update. */
 struct str view_name(const struct view *view, uint32_t agent_no);

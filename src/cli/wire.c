@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "model/anthropic.h"
 #include "model/openai.h"
+#include "net/governor_port.h"
 #include "net/http.h"
 #include "os/clock.h"
 #include "os/random.h"
@@ -18,12 +20,22 @@
 
 #define BUSY_MS 10000
 
+enum { API_OPENAI, API_ANTHROPIC, API_COUNT };
+
+static const struct {
+    const char *name;
+    struct model_port (*open)(uv_loop_t *loop);
+} apis[API_COUNT] = {
+    [API_OPENAI] = {"openai", openai_open},
+    [API_ANTHROPIC] = {"anthropic", anthropic_open},
+};
+
 struct wire {
     struct config config;
     struct workspace workspace;
     struct str store_path, store_directory;
     uv_loop_t *loop;
-    struct model_port openai; /* opened with the first request */
+    struct model_port models[API_COUNT]; /* each opened with its first request */
 };
 
 /* Delegation doors that the core opens in this build; the tools' own table holds the rest. */
@@ -195,11 +207,14 @@ int wire_find_run(struct wire *wire, struct store *store, struct str typed, stru
 static struct model_port model_of(void *user, struct str api)
 {
     struct wire *wire = user;
-    if (!str_is(api, "openai"))
-        return (struct model_port){0};
-    if (wire->openai.ops == NULL)
-        wire->openai = openai_open(wire->loop);
-    return wire->openai;
+    for (size_t i = 0; i < API_COUNT; i++) {
+        if (!str_is(api, apis[i].name))
+            continue;
+        if (wire->models[i].ops == NULL)
+            wire->models[i] = governor_open(wire->loop, apis[i].open(wire->loop), &GOVERNOR_LIMITS);
+        return wire->models[i];
+    }
+    return (struct model_port){0};
 }
 
 static struct str secret_of(void *user, struct str variable)
@@ -217,7 +232,7 @@ int wire_engine(struct wire *wire, uv_loop_t *loop, const struct engine_watch *w
                 struct engine **engine, struct err *err)
 {
     wire->loop = loop;
-    wire->openai = (struct model_port){0};
+    memset(wire->models, 0, sizeof wire->models);
     struct engine_config config = {
         .loop = loop,
         .store = {open_store, wire},
@@ -243,9 +258,10 @@ int wire_engine(struct wire *wire, uv_loop_t *loop, const struct engine_watch *w
 void wire_engine_free(struct wire *wire, struct engine *engine)
 {
     engine_free(engine);
-    if (wire->openai.ops != NULL)
-        wire->openai.ops->free(wire->openai.client);
-    wire->openai = (struct model_port){0};
+    for (size_t i = 0; i < API_COUNT; i++)
+        if (wire->models[i].ops != NULL)
+            wire->models[i].ops->free(wire->models[i].client);
+    memset(wire->models, 0, sizeof wire->models);
     uv_run(wire->loop, UV_RUN_DEFAULT);
     http_global_release();
 }

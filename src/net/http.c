@@ -39,6 +39,7 @@ struct http_transfer {
         active; /* loop time of the start, and of the phase's start or last piece of body */
     size_t header_bytes, body_bytes;
     int status;
+    bool connected;
     struct err failure; /* class NONE until something decided how this ends */
     char detail[CURL_ERROR_SIZE];
 };
@@ -126,6 +127,7 @@ static void transfer_end(struct http_transfer *transfer, CURLcode code)
         .class = transfer->failure.class,
         .message = transfer->failure.message,
         .status = transfer->status,
+        .sent = transfer->connected ? HTTP_SENT : HTTP_UNSENT,
     };
     http->pool.dispatching++;
     transfer->handlers.done(transfer->handlers.user, transfer, &result);
@@ -221,6 +223,7 @@ static void transfer_phase(struct http_transfer *transfer, enum phase phase)
 static int on_connected(void *user, char *ip, char *local_ip, int port, int local_port)
 {
     struct http_transfer *transfer = user;
+    transfer->connected = true;
     if (transfer->phase == PHASE_CONNECT)
         transfer_phase(transfer, PHASE_FIRST_BYTE);
     return CURL_PREREQFUNC_OK;

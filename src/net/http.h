@@ -51,8 +51,9 @@ struct http_deadlines {
  * http_abort or HTTP_STOP. */
 struct http_result {
     enum err_class class;
-    const char *message; /* for a person; "" with class NONE */
-    int status;          /* 0: no answer */
+    const char *message;                  /* for a person; "" with class NONE */
+    int status;                           /* 0: no answer */
+    enum { HTTP_SENT, HTTP_UNSENT } sent; /* UNSENT: there was no connection to send anything on */
 };
 
 struct http_handlers {
