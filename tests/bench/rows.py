@@ -1,0 +1,240 @@
+"""The rows of the benchmark: what each one runs, what it is held against, and its target."""
+import statistics
+import subprocess
+import sys
+import time
+
+import measure
+
+CALLS_MAX = 128  # calls that cadre takes from one reply: the root starts its children in waves of so many
+FANS = (1, 10, 100, 1000, 10000)
+TOOL_TURNS = 3
+GROUP = 64
+
+
+class Row:
+    """One line of the table. Numbers that a row does not have stay None."""
+
+    def __init__(self, name):
+        self.name, self.problem = name, None
+        self.wall = self.cpu_turn = self.peak_mb = self.bytes_request = self.events_turn = None
+        self.curl_wall = self.curl_cpu_turn = self.epoll_wall = self.epoll_cpu_turn = None
+        self.wall_curl = self.cpu_curl = self.wall_epoll = self.curl_peak_mb = None
+        self.rounds, self.target, self.met, self.note = 1, "", None, ""
+
+    def judge(self, target, *conditions):
+        """Each condition: (what, number, most)."""
+        self.target = target
+        self.met = all(number <= most for _, number, most in conditions)
+        missed = ["%s %.2f" % (what, number) for what, number, most in conditions if number > most]
+        if missed:
+            self.note = (self.note + "; " if self.note else "") + "missed: " + ", ".join(missed)
+
+
+def plan_of(stats):
+    """The requests of a cadre run as a plan for the bare clients: same number, sizes and concurrency."""
+    def size(kind, turn):
+        count, total = stats[kind][turn]
+        return total // count
+
+    lines = []
+    leaf = " ".join(str(size("leaf", turn)) for turn in range(len(stats["leaf"])))
+    left = stats["leaf"][0][0] if stats["leaf"] else 0
+    leads = stats["lead"][0][0] if stats["lead"] else 0
+    for turn in range(len(stats["root"])):
+        lines.append("root 1 %d %d" % (turn, size("root", turn)))
+        now = left if leads else min(left, CALLS_MAX)
+        if turn == 0 and leads:
+            lines.append("lead %d 0 %d" % (leads, size("lead", 0)))
+        if now:
+            lines.append("leaf %d 0 %s" % (now, leaf))
+            left -= now
+        if turn == 0 and leads:
+            lines.append("lead %d 1 %d" % (leads, size("lead", 1)))
+    return "\n".join(lines) + "\n"
+
+
+def expected_requests(children, leads, turns):
+    roots = 2 if leads else (children + CALLS_MAX - 1) // CALLS_MAX + 1
+    return roots + 2 * leads + children * (turns + 1)
+
+
+def compare(bench, row, server, children, leads=0, rounds=1, turns=TOOL_TURNS):
+    """Runs cadre and both clients `rounds` times, in turn, and fills the row with medians."""
+    seen = {"cadre": [], "curl": [], "epoll": []}
+    for _ in range(rounds):
+        store = bench.new_store()
+        server.reset()
+        seen["cadre"].append(bench.cadre_run(server, store).finish())
+        stats = server.stats()
+        if stats["requests"] != expected_requests(children, leads, turns) or stats["bad"]:
+            raise measure.Failed("cadre sent %d requests, %d of them wrong, and %d were expected" % (
+                stats["requests"], stats["bad"], expected_requests(children, leads, turns)))
+        row.events_turn = measure.count_events(store) / stats["requests"]
+        row.bytes_request = stats["request_bytes"] / stats["requests"]
+        bench.forget_store(store)
+        for name in ("curl", "epoll"):
+            server.reset()
+            seen[name].append(bench.bare(name, server, plan_of(stats)).finish())
+            again = server.stats()
+            if again["requests"] != stats["requests"] or again["bad"]:
+                raise measure.Failed("bench-%s sent %d requests, cadre %d" % (name, again["requests"], stats["requests"]))
+    median = statistics.median
+
+    def ratio(what, other):
+        return median(getattr(a, what) / max(getattr(b, what), 1e-6) for a, b in zip(seen["cadre"], seen[other]))
+
+    requests = stats["requests"]
+    row.rounds = rounds
+    row.wall = median(s.wall for s in seen["cadre"])
+    row.cpu_turn = median(s.cpu for s in seen["cadre"]) / requests
+    row.peak_mb = median(s.peak_kb for s in seen["cadre"]) / 1024
+    row.curl_peak_mb = median(s.peak_kb for s in seen["curl"]) / 1024
+    row.curl_wall = median(s.wall for s in seen["curl"])
+    row.curl_cpu_turn = median(s.cpu for s in seen["curl"]) / requests
+    row.epoll_wall = median(s.wall for s in seen["epoll"])
+    row.epoll_cpu_turn = median(s.cpu for s in seen["epoll"]) / requests
+    row.wall_curl, row.cpu_curl = ratio("wall", "curl"), ratio("cpu", "curl")
+    row.wall_epoll = ratio("wall", "epoll")
+    return stats
+
+
+# --- rows --------------------------------------------------------------------------------------------------------
+
+
+def fan(bench, row, children, thousand, context):
+    options = ["--children", children, "--turns", TOOL_TURNS] + (["--context-file", "context.txt"] if context else [])
+    with measure.Server(bench, *options) as server:
+        compare(bench, row, server, children, rounds=5 if children <= 100 else 3 if children <= 1000 else 1)
+    if children == 1000:
+        row.judge("wall ≤ 2.5x curl, CPU/turn ≤ 3x", ("wall", row.wall_curl, 2.5), ("CPU", row.cpu_curl, 3))
+    if children == 10000 and thousand is not None and thousand.wall:
+        # The root sends its growing history again with every wave, whoever the client is: bare growth counts as linear.
+        growth, bare = row.wall / thousand.wall / 10, row.curl_wall / thousand.curl_wall / 10
+        row.note = "%.2fx the time per child of K=1000, bare libcurl %.2fx" % (growth, bare)
+        row.judge("no worse than linear from 1,000", ("growth", growth, 1.1 * max(1, bare)))
+
+
+def alive(bench, row, children, delay_ms, idle_mb):
+    if bench.descriptors < children + 500:
+        raise measure.Failed("needs %d open files, and %d are allowed" % (children + 500, bench.descriptors))
+    leads = (children + 124) // 125
+    with measure.Server(bench, "--children", children, "--leads", leads, "--turns", TOOL_TURNS,
+                        "--delay-ms", delay_ms) as server:
+        stats = compare(bench, row, server, children, leads)
+    each = (row.peak_mb - (idle_mb or idle_memory(bench)[0])) * 1024 / children
+    row.note = "%d requests open at once; %.1f KB each, bare libcurl %.1f in all" % (
+        stats["in_flight_max"], each, row.curl_peak_mb * 1024 / children)
+    row.judge("≤ 1.5x epoll, ≤ 32 KB each", ("wall", row.wall_epoll, 1.5), ("KB each", each, 32))
+
+
+def cold(bench, row, rounds):
+    times = {"cadre": [], "curl": [], "epoll": []}
+    with measure.Server(bench, "--children", 0) as server:
+        store = bench.new_store()
+        bench.cadre_run(server, store).finish()
+        for _ in range(rounds):
+            for name, each in times.items():
+                server.reset()
+                process = bench.cadre_run(server, store) if name == "cadre" else bench.bare(
+                    name, server, plan_of(stats))
+                process.finish()
+                stats = server.stats()
+                each.append((stats["first_at"] - process.started) / 1e9)
+        bench.forget_store(store)
+    row.rounds = rounds
+    row.wall, row.curl_wall, row.epoll_wall = (statistics.median(times[name]) for name in ("cadre", "curl", "epoll"))
+    row.wall_curl = statistics.median(a / b for a, b in zip(times["cadre"], times["curl"]))
+    row.wall_epoll = statistics.median(a / b for a, b in zip(times["cadre"], times["epoll"]))
+    row.note = "until the first request arrives"
+    row.judge("≤ 2x curl", ("wall", row.wall_curl, 2))
+
+
+def idle_memory(bench):
+    """MB of cadre and of the bare libcurl client while they wait for the first reply."""
+    found = []
+    plan = None
+    for name in ("cadre", "curl"):
+        with measure.Server(bench, "--children", 0, "--hold-last") as server:
+            store = bench.new_store()
+            process = bench.cadre_run(server, store) if name == "cadre" else bench.bare(name, server, plan)
+            server.wait(process, lambda stats: stats["held"])
+            time.sleep(0.5)
+            found.append(process.resident_kb() / 1024)
+            plan = plan_of(server.stats())
+            process.kill()
+            bench.forget_store(store)
+    return found
+
+
+def idle(bench, row):
+    row.peak_mb, bare_mb = idle_memory(bench)
+    row.note = "waiting for a reply; bare libcurl %.1f MB" % bare_mb
+    row.judge("≤ 16 MB", ("MB", row.peak_mb, 16))
+
+
+def journal(bench, row, events):
+    seen = bench.journal(events, GROUP)
+    bench.synchronous = seen["synchronous"]
+    row.note = "%d events/s, bare SQLite %d; %.0f %% of it" % (
+        seen["store_per_second"], seen["bare_per_second"], seen["ratio"] * 100)
+    row.judge("≥ 40 % of bare SQLite", ("bare ÷ store", 1 / seen["ratio"], 2.5))
+
+
+def resume(bench, row, events):
+    """A log of so many events whose process was killed; a leaf with ten tool turns has 64 of them."""
+    turns = 10
+    children = events // 64 + 1
+    leads = min(CALLS_MAX, children // 16 + 1)
+    with measure.Server(bench, "--children", children, "--leads", leads, "--turns", turns, "--hold-last") as server:
+        store = bench.new_store()
+        process = bench.cadre_run(server, store, concurrent=500)
+        server.wait(process, lambda stats: stats["held"])
+        process.kill()
+        count = measure.count_events(store)
+        server.get("release")
+        server.reset()
+        process = bench.cadre(server, store, "resume", "last")
+        sample = process.finish()
+        row.wall = (server.stats()["first_at"] - process.started) / 1e9
+        row.peak_mb = sample.peak_kb / 1024
+        bench.forget_store(store)
+    row.note = "%d events; until the first request arrives, %.1f s to the end" % (count, sample.wall)
+    if events >= 1000000:
+        row.judge("≤ 10 s", ("s", row.wall, 10))
+
+
+def run_all(bench, quick, only):
+    results, thousand = [], {}
+
+    def add(name, measure_row, *arguments):
+        row = Row(name)
+        if only and only not in name:
+            return row
+        results.append(row)
+        sys.stderr.write("%6.1f s  %s\n" % (time.monotonic() - bench.began, name))
+        try:
+            measure_row(bench, row, *arguments)
+        except measure.OutOfTime:
+            row.problem = "out of time"
+        except subprocess.TimeoutExpired:
+            row.problem = "out of time"
+        except (measure.Failed, OSError) as failure:
+            row.problem = str(failure)
+        return row
+
+    add("cold start", cold, 5 if quick else 21)
+    idle_row = add("idle memory", idle)
+    add("journal alone, groups of %d" % GROUP, journal, 16000 if quick else 160000)
+    for context in (False, True):
+        for children in FANS[:3 if quick and context else 4 if quick else 5]:
+            name = "K=%d, %d tool turns%s" % (children, TOOL_TURNS, ", 30 KB requests" if context else "")
+            row = add(name, fan, children, thousand.get(context), context)
+            if children == 1000:
+                thousand[context] = row
+    children, delay_ms = (500, 500) if quick else (10000, 2000)
+    add("%d alive at once, first token after %.1f s" % (children, delay_ms / 1000), alive, children, delay_ms,
+        idle_row.peak_mb)
+    events = 50000 if quick else 1000000
+    add("resume of %d events" % events, resume, events)
+    return results
