@@ -144,11 +144,13 @@ static void describe(const struct agent *agent, struct view_agent *out)
         buf_text(&text, ", winding down");
     memcpy(before, out->activity, sizeof before);
     copy_clean(out->activity, sizeof out->activity, buf_view(&text));
-    /* The clock goes on while the activity reads the same. */
+    /* The clock goes on while the activity reads the same, in one turn. */
     if (since == 0)
         out->since = 0;
-    else if (out->since == 0 || strcmp(before, out->activity) != 0)
+    else if (out->since == 0 || strcmp(before, out->activity) != 0 ||
+             out->turn != agent->account.turns)
         out->since = -1;
+    out->turn = agent->account.turns;
     buf_release(&text);
 }
 
@@ -175,7 +177,7 @@ static void update_one(struct view *view, const struct run *run, uint32_t no, in
     describe(agent, out);
     if (out->since < 0)
         out->since = now;
-    if (agent->phase != PHASE_ASKING)
+    if (agent->phase != PHASE_ASKING || out->since == now)
         out->tail[0] = out->waiting[0] = '\0';
 }
 

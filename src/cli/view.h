@@ -15,6 +15,7 @@ struct view_agent {
     char id[ID_LENGTH + 1];
     char name[64], role[32];
     char activity[VIEW_TEXT];
+    int64_t turn;  /* the agent's turn that the activity belongs to */
     int64_t since; /* when the activity started; 0: how long it takes is of no interest */
     char tail[VIEW_TEXT];
     char waiting[64]; /* what its request waits for at the provider; empty: it does not wait */

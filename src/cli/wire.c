@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "model/anthropic.h"
@@ -228,6 +229,17 @@ static struct str secret_of(void *user, struct str variable)
     return str_from(value != NULL ? value : "");
 }
 
+/* Each model request in flight is a connection: as many as the machine lets us have, up to what the governor admits. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    rlim_t wanted = (rlim_t)GOVERNOR_LIMITS.maximum + 1024;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+        return;
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    setrlimit(RLIMIT_NOFILE, &limit); /* what it refuses shows up as a connect that fails */
+}
+
 int wire_engine(struct wire *wire, uv_loop_t *loop, const struct engine_watch *watch,
                 struct engine **engine, struct err *err)
 {
@@ -247,6 +259,7 @@ int wire_engine(struct wire *wire, uv_loop_t *loop, const struct engine_watch *w
         .denied_paths = &wire->store_directory,
         .denied_count = 1,
     };
+    raise_descriptor_limit();
     if (http_global_init(err) != 0)
         return -1;
     if (engine_new(&config, engine, err) == 0)

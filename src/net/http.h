@@ -3,7 +3,8 @@
  *
  * Promises: every transfer that http_start accepted ends in exactly one `done`, never from inside
  * http_start or http_abort. No handler is called after `done`, and none but `done` after
- * http_abort. Handlers may start and abort transfers. Redirects are not followed: a request carries
+ * http_abort. Handlers may abort transfers; `done` may start
+ * one too, `data` may not (libcurl refuses to be called from inside itself). Redirects are not followed: a request carries
  * credentials, and they belong to the host they were meant for. No request goes through a proxy
  * from the environment when its host is a loopback address.
  *

@@ -102,6 +102,9 @@ enum budget_answer budget_quote(const struct account *account, const struct quot
     int64_t output = output_possible(account, quote, reserve, VIEW_NOW);
     if (output < OUTPUT_MIN) {
         output = output_possible(account, quote, reserve, VIEW_ONCE_SETTLED);
+        amount->tokens = add_saturating(at_least_zero(quote->new_tokens), OUTPUT_MIN);
+        amount->cost_nano = add_saturating(cost_of(quote->input_tokens, quote->price_in_nano),
+                                           cost_of(OUTPUT_MIN, quote->price_out_nano));
         return output < OUTPUT_MIN ? BUDGET_NEVER : BUDGET_WAIT;
     }
     amount->tokens = add_saturating(at_least_zero(quote->new_tokens), output);

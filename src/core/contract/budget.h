@@ -30,7 +30,7 @@ struct quote {
 
 enum budget_answer {
     BUDGET_GRANTED, /* *amount is to be reserved, *output_limit is to be sent */
-    BUDGET_WAIT,    /* fits once others have settled */
+    BUDGET_WAIT,    /* fits once others have settled; *amount is the least that it needs */
     BUDGET_NEVER,   /* cannot fit even when nothing is reserved any more */
 };
 

@@ -10,12 +10,13 @@ enum field_kind { FIELD_S, FIELD_I, FIELD_J };
 
 struct field {
     const char *name;
+    size_t length; /* of the name: fields are looked up for every event */
     enum field_kind kind;
     size_t offset;
 };
 
 static const struct field fields[] = {
-#define X(name, kind) {#name, FIELD_##kind, offsetof(struct event, name)},
+#define X(name, kind) {#name, sizeof #name - 1, FIELD_##kind, offsetof(struct event, name)},
     EVENT_FIELDS(X)
 #undef X
 };
@@ -61,7 +62,7 @@ static const struct field *next_field(const char **cursor)
     size_t n = strcspn(p, " ");
     *cursor = p + n;
     for (size_t i = 0; n > 0 && i < FIELD_COUNT; i++) {
-        if (strlen(fields[i].name) == n && memcmp(fields[i].name, p, n) == 0)
+        if (fields[i].length == n && memcmp(fields[i].name, p, n) == 0)
             return &fields[i];
     }
     return NULL;
