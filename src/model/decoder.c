@@ -55,6 +55,38 @@ void decoder_fail(struct decoder *decoder, enum err_class class, const char *wha
         arena_printf(&decoder->arena, "%.*s: %s", STR_FMT(decoder->server.url), what);
 }
 
+enum text_more { TEXT_MORE, TEXT_END };
+
+/* Puts together what came since the last time and shows it; half a character at the end waits for the other half. */
+static void show_text(struct decoder *decoder, enum text_more more)
+{
+    struct buf *text = &decoder->text;
+    struct buf joined;
+    if (text->n == decoder->shown)
+        return;
+    struct str fresh = {text->p + decoder->shown, text->n - decoder->shown};
+    if (decoder->halves == MEND_NO_HALVES) {
+        decoder->shown = text->n;
+        if (decoder->delta)
+            decoder->delta(decoder->user, fresh);
+        return;
+    }
+    size_t open = more == TEXT_MORE ? mend_open_end(fresh) : 0;
+    buf_init(&joined, fresh.n + 1);
+    buf_add(&joined, fresh.p, fresh.n - open);
+    mend_join(&joined);
+    char *at = text->p + decoder->shown;
+    memmove(at + joined.n, fresh.p + fresh.n - open, open); /* joining never makes it longer */
+    if (joined.n > 0)
+        memcpy(at, joined.p, joined.n);
+    decoder->shown += joined.n;
+    text->n = decoder->shown + open;
+    text->p[text->n] = '\0';
+    if (decoder->delta && joined.n > 0)
+        decoder->delta(decoder->user, buf_view(&joined));
+    buf_release(&joined);
+}
+
 void decoder_text(struct decoder *decoder, struct str text)
 {
     if (text.n == 0)
@@ -62,8 +94,8 @@ void decoder_text(struct decoder *decoder, struct str text)
     buf_str(&decoder->text, text);
     if (decoder->text.failed)
         decoder_fail(decoder, ERR_RETRY, "the answer holds more than 16 MB of text");
-    else if (decoder->delta)
-        decoder->delta(decoder->user, text);
+    else
+        show_text(decoder, TEXT_MORE);
 }
 
 void decoder_finish_reason(struct decoder *decoder, struct str reason)
@@ -104,7 +136,8 @@ static struct js *parse(struct decoder *decoder, struct str text)
     if (root)
         return root;
     buf_clear(&decoder->mended);
-    mend_json(&decoder->mended, text);
+    if (mend_json(&decoder->mended, text) == MEND_HALVES)
+        decoder->halves = MEND_HALVES;
     return decoder->mended.failed ? NULL : js_parse(buf_view(&decoder->mended), &ignored);
 }
 
@@ -219,6 +252,27 @@ static bool is_cut(struct str finish)
            str_is(finish, "model_context_window_exceeded");
 }
 
+static struct str joined(struct arena *arena, struct str text)
+{
+    struct buf out;
+    buf_init(&out, text.n + 1);
+    buf_str(&out, text);
+    mend_join(&out);
+    struct str copy = arena_copy(arena, buf_view(&out));
+    buf_release(&out);
+    return copy;
+}
+
+/* Halves of characters that came in different chunks are put together in the calls, as show_text does in the text. */
+static void join_halves(struct decoder *decoder, struct call_draft *drafts, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        drafts[i].id = joined(&decoder->arena, drafts[i].id);
+        drafts[i].name = joined(&decoder->arena, drafts[i].name);
+        drafts[i].arguments = joined(&decoder->arena, drafts[i].arguments);
+    }
+}
+
 bool decoder_finish(struct decoder *decoder, enum decoder_closing closing,
                     struct model_reply *reply, struct model_failure *failure)
 {
@@ -229,11 +283,14 @@ bool decoder_finish(struct decoder *decoder, enum decoder_closing closing,
     finish_body(decoder, closing);
     struct str finish = buf_view(&decoder->finish);
     enum calls_ending ending = is_cut(finish) ? CALLS_CUT : CALLS_WHOLE;
-    if (decoder->failed == ERR_NONE) {
+    if (decoder->failed == ERR_NONE)
         count = decoder->ops->drafts(decoder, &drafts);
-        if (calls_finish(drafts, &count, ending, &decoder->arena, &calls, &err) != 0)
-            decoder_fail(decoder, err.class, err.message);
-    }
+    show_text(decoder, TEXT_END);
+    if (decoder->halves == MEND_HALVES)
+        join_halves(decoder, drafts, count);
+    if (decoder->failed == ERR_NONE &&
+        calls_finish(drafts, &count, ending, &decoder->arena, &calls, &err) != 0)
+        decoder_fail(decoder, err.class, err.message);
     if (decoder->failed != ERR_NONE) {
         *failure = (struct model_failure){
             .class = decoder->failed,

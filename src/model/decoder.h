@@ -16,6 +16,7 @@
 #include "core/run/message.h"
 #include "model/calls.h"
 #include "model/failure.h"
+#include "model/mend.h"
 #include "net/sse.h"
 
 #define DECODER_TEXT_MAX                                                                           \
@@ -54,9 +55,11 @@ struct decoder {
     void *user;
     enum { BODY_UNKNOWN, BODY_EVENTS, BODY_JSON, BODY_PAGE } body;
     struct sse sse;
-    struct buf json;   /* a body that is one document */
-    struct buf mended; /* a chunk that had to be mended before it parsed */
+    struct buf json;         /* a body that is one document */
+    struct buf mended;       /* a chunk that had to be mended before it parsed */
+    enum mend_halves halves; /* whether text and arguments may hold halves of characters */
     struct buf text;
+    size_t shown; /* bytes of it that are whole and were shown */
     struct buf finish, response_id, model;
     struct usage usage;
     bool has_answer;       /* a part of one came */

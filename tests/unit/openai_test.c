@@ -136,6 +136,19 @@ static void invalid_utf8_and_lone_surrogates_are_mended(void **state)
     check_body(TEXT("tab\there") FINISH("stop"), "<tab\there> stop");
 }
 
+static void a_character_cut_in_half_between_two_chunks_is_whole_again(void **state)
+{
+    check_body(TEXT("a\\ud83d") TEXT("\\ude00b") FINISH("stop"), "<a\xF0\x9F\x98\x80"
+                                                                 "b> stop");
+    check_body(TEXT("a\\ud83d") TEXT("b") TEXT("\\ude00") FINISH("stop"),
+               "<a" BAD "b" BAD "> stop");
+    check_body(CALLS("{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"write\",\"arguments\":\"{"
+                     "\\\"c\\\":\\\"\\ud83d\"}}")
+                   CALLS("{\"index\":0,\"function\":{\"arguments\":\"\\ude00\\\"}\"}}")
+                       FINISH("tool_calls") DONE,
+               "<> write(a){\"c\":\"\xF0\x9F\x98\x80\"} tool_calls");
+}
+
 static void a_byte_order_mark_and_crlf_do_not_matter(void **state)
 {
     check_body("\xEF\xBB\xBF"
@@ -446,6 +459,7 @@ int main(void)
         cmocka_unit_test(content_may_be_a_list_of_parts_and_a_refusal_is_text),
         cmocka_unit_test(a_chunk_that_is_no_object_is_a_failure),
         cmocka_unit_test(invalid_utf8_and_lone_surrogates_are_mended),
+        cmocka_unit_test(a_character_cut_in_half_between_two_chunks_is_whole_again),
         cmocka_unit_test(a_byte_order_mark_and_crlf_do_not_matter),
         cmocka_unit_test(calls_are_joined_by_index),
         cmocka_unit_test(calls_with_ids_and_all_zero_indexes_stay_apart),
