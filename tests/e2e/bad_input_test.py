@@ -281,6 +281,7 @@ class Stores(unittest.TestCase):
 
     def copy(self):
         space = Workspace()
+        space.damaged = True
         self.addCleanup(space.close)
         space.store.parent.mkdir()
         with sqlite3.connect(self.space.store) as source, sqlite3.connect(space.store) as target:

@@ -293,6 +293,7 @@ class Changed(Commands):
     def changed(self, *statements):
         """A workspace with a copy of the store, its guards dropped and the statements run on it."""
         space = Workspace()
+        space.damaged = True
         self.addCleanup(space.close)
         space.store.parent.mkdir()
         source, target = sqlite3.connect(self.space.store), sqlite3.connect(space.store)

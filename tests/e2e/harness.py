@@ -173,6 +173,7 @@ class Workspace:
             (self.root / "cadre.yaml").write_text(config)
             self.environment["CADRE_CONFIG"] = str(self.root / "cadre.yaml")
         self._started = []
+        self.damaged = False  # set by a test that breaks the store on purpose
 
     def _command(self, arguments):
         return [program("CADRE"), arguments[0], "--store", str(self.store), *arguments[1:]]
@@ -217,17 +218,30 @@ class Workspace:
         return {str(path.relative_to(self.files)): path.read_text()
                 for path in sorted(self.files.rglob("*")) if path.is_file()}
 
+    def check_logs(self):
+        """Every run of every test verifies and replays byte for byte, whatever happened to it."""
+        for row in self.query("SELECT id FROM runs WHERE run_no IN (SELECT run_no FROM events)"):
+            for command in ("verify", "replay"):
+                done = self.run([command, row["id"]])
+                if done.returncode != 0:
+                    raise AssertionError(f"cadre {command} {row['id']}: {done.stdout}{done.stderr}")
+
     def close(self):
-        """Ends what still runs and removes everything."""
-        for process in self._started:
-            if process.popen.poll() is None:
-                process.kill()
-        shutil.rmtree(self.root, ignore_errors=True)
+        """Ends what still runs, checks the logs of all runs, and removes everything."""
+        try:
+            for process in self._started:
+                if process.popen.poll() is None:
+                    process.kill()
+            if not self.damaged:
+                self.check_logs()
+        finally:
+            shutil.rmtree(self.root, ignore_errors=True)
 
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, problem, *_):
+        self.damaged = self.damaged or problem is not None  # one report is enough
         self.close()
 
 
