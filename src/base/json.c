@@ -17,8 +17,8 @@ static const struct js *js_of(const json_t *json)
     return (const struct js *)(const void *)json;
 }
 
-/* Position of the bracket that opens level DEPTH_MAX + 1, or text.n. Brackets inside strings do not count. */
-static size_t depth_exceeded(struct str text)
+/* Position of the bracket that opens level max + 1, or text.n. Brackets inside strings do not count. */
+static size_t depth_exceeded(struct str text, int max)
 {
     int depth = 0;
     bool in_string = false;
@@ -32,7 +32,7 @@ static size_t depth_exceeded(struct str text)
         } else if (c == '"') {
             in_string = true;
         } else if (c == '[' || c == '{') {
-            if (++depth > DEPTH_MAX)
+            if (++depth > max)
                 return i;
         } else if (c == ']' || c == '}') {
             depth--;
@@ -56,14 +56,19 @@ static void position_of(struct str text, size_t offset, int *line, int *column)
 
 struct js *js_parse(struct str text, struct err *err)
 {
+    return js_parse_within(text, DEPTH_MAX, err);
+}
+
+struct js *js_parse_within(struct str text, int levels, struct err *err)
+{
     if (!text.p)
         text = STR("");
-    size_t too_deep = depth_exceeded(text);
+    size_t too_deep = depth_exceeded(text, levels);
     if (too_deep < text.n) {
         int line, column;
         position_of(text, too_deep, &line, &column);
         err_set(err, ERR_CORRUPT, "JSON, line %d, column %d: nested deeper than %d levels", line,
-                column, DEPTH_MAX);
+                column, levels);
         return NULL;
     }
     json_error_t error;

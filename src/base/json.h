@@ -18,6 +18,8 @@ enum js_kind { JS_ABSENT, JS_NULL, JS_BOOL, JS_INT, JS_REAL, JS_STRING, JS_ARRAY
 /* Parses one JSON value; the whole text must be that value. At most 64 levels deep, strict UTF-8, duplicate
  * keys refused. On failure NULL, and err (class CORRUPT) names line and column. Free with js_free. */
 struct js *js_parse(struct str text, struct err *err);
+/* The same with fewer levels: for what becomes part of a larger document that must parse as well. */
+struct js *js_parse_within(struct str text, int levels, struct err *err);
 void js_free(struct js *root);
 
 enum js_kind js_kind(const struct js *value);

@@ -10,7 +10,11 @@
 #include <termios.h>
 #include <unistd.h>
 
-#define ARGUMENTS_SHOWN 2000 /* bytes */
+#include "base/json.h"
+
+#define MEMBER_SHORT 200 /* bytes: shown whole, and first */
+#define MEMBER_SHOWN 600 /* bytes of a longer one */
+#define MEMBERS_MAX 32
 
 enum question_answer question_read(struct str line)
 {
@@ -34,6 +38,54 @@ static void question_free(struct question *question)
 
 static void on_input(uv_poll_t *handle, int status, int events);
 
+static void show_member(struct output *output, struct str key, struct str value)
+{
+    output_print(output, "  ");
+    output_clean(output, utf8_cut(key, MEMBER_SHORT), UTF8_ONE_LINE);
+    output_print(output, ": ");
+    output_clean(output, utf8_cut(value, MEMBER_SHOWN), UTF8_ONE_LINE);
+    if (value.n > MEMBER_SHOWN)
+        output_print(output, " (%zu bytes more)", value.n - MEMBER_SHOWN);
+    output_print(output, "\n");
+}
+
+enum member_length { MEMBERS_SHORT, MEMBERS_LONG };
+
+static size_t show_members(struct output *output, const struct js *arguments,
+                           enum member_length which)
+{
+    struct str key;
+    const struct js *value;
+    size_t shown = 0;
+    for (void *i = js_next(arguments, NULL, &key, &value); i && shown < MEMBERS_MAX;
+         i = js_next(arguments, i, &key, &value)) {
+        struct buf text;
+        buf_init(&text, SIZE_MAX / 4);
+        if (js_kind(value) == JS_STRING)
+            buf_str(&text, js_str(value));
+        else
+            js_print(value, &text);
+        if ((text.n > MEMBER_SHORT) == (which == MEMBERS_LONG)) {
+            show_member(output, key, buf_view(&text));
+            shown++;
+        }
+        buf_release(&text);
+    }
+    return shown;
+}
+
+/* The model chooses the order of the arguments: what is short, such as a path, must not hide behind what is long. */
+static void show_arguments(struct output *output, struct str json)
+{
+    struct err ignored = ERR_INIT;
+    struct js *arguments = js_parse(json, &ignored);
+    size_t shown = show_members(output, arguments, MEMBERS_SHORT);
+    shown += show_members(output, arguments, MEMBERS_LONG);
+    if (js_count(arguments) > shown)
+        output_print(output, "  (%zu arguments more)\n", js_count(arguments) - shown);
+    js_free(arguments);
+}
+
 static void show_first(struct questions *questions)
 {
     const struct question *question = questions->waiting[0];
@@ -43,11 +95,9 @@ static void show_first(struct questions *questions)
     output_styled(output, STYLE_BOLD, question->agent);
     output_print(output, " wants to use ");
     output_styled(output, STYLE_BOLD, question->tool);
-    output_print(output, ":\n  ");
-    output_clean(output, utf8_cut(question->arguments, ARGUMENTS_SHOWN), UTF8_ONE_LINE);
-    if (question->arguments.n > ARGUMENTS_SHOWN)
-        output_print(output, " (%zu bytes more)", question->arguments.n - ARGUMENTS_SHOWN);
-    output_print(output, "\nAllow it? [y/N] ");
+    output_print(output, ":\n");
+    show_arguments(output, question->arguments);
+    output_print(output, "Allow it? [y/N] ");
     fflush(output->out);
     questions->line_length = 0;
     tcflush(questions->fd, TCIFLUSH);

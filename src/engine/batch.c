@@ -5,8 +5,9 @@
 
 #include "core/run/project.h"
 
-/* A payload holds one event; the largest is a reply or a tool result, and both are limited where they come in. */
-#define PAYLOAD_MAX (64u << 20)
+/* A payload holds one event. The largest is a reply: at most 64 MB of response, of which each byte takes at most six when
+ * it has to be escaped. */
+#define PAYLOAD_MAX (512u << 20)
 
 static void copy_views(struct arena *arena, struct row *row)
 {

@@ -97,6 +97,8 @@ static void live_free(struct live *live)
 {
     map_remove(&live->engine->lives, id_str(&live->id));
     rendered_release(live);
+    if (live->scope != NULL)
+        live->engine->config.tools->close_scope(live->scope);
     uv_close((uv_handle_t *)live->timer, handle_free);
     pump_free(live->pump);
     free(live);

@@ -24,6 +24,9 @@ struct live {
     uint64_t epoch;
     struct pump *pump; /* NULL while the lease is being taken */
     uv_timer_t *timer; /* the run's earliest deadline */
+    struct scope
+        *scope; /* the workspace, opened once: whoever swaps the path later changes nothing */
+    struct err scope_problem; /* why it could not be opened */
     struct flight *flights;
     struct rendered *rendered; /* by agent number */
     size_t rendered_count;

@@ -27,6 +27,8 @@ void task_free(struct task *task)
     arena_release(&task->arena);
     buf_release(&task->body);
     free(task->messages);
+    if (task->scope != NULL)
+        task->engine->config.tools->close_scope(task->scope);
     run_free(task->folded);
     run_free(task->shadow);
     free(task);
@@ -137,6 +139,16 @@ static int take_lease(struct task *task, struct store *store)
         STR_FMT(id), task->lease.holder);
 }
 
+/* A workspace that is gone does not end the run here: its tools say so. */
+static void open_workspace(struct task *task)
+{
+    const struct engine_config *config = &task->engine->config;
+    struct str path = task->kind == TASK_START ? task->workspace_path : run_workspace(task->folded);
+    if (config->tools->open_scope(path, config->denied_paths, config->denied_count, &task->scope,
+                                  &task->scope_problem) != 0)
+        task->scope = NULL;
+}
+
 void take_work(void *user, struct store *store)
 {
     struct task *task = user;
@@ -162,6 +174,7 @@ void take_work(void *user, struct store *store)
     } else {
         task->folded = run_new(id_str(&task->run));
     }
+    open_workspace(task);
     look_work(task, store);
 }
 
@@ -181,6 +194,9 @@ void take_done(void *user)
     }
     bool ended = run_state(task->folded) > RUN_RUNNING;
     bool resumes = run_state(task->folded) == RUN_RUNNING;
+    live->scope = task->scope;
+    live->scope_problem = task->scope_problem;
+    task->scope = NULL;
     live_open(live, task->folded, task->head);
     if (task->shadow != NULL)
         pump_shadow(live->pump, task->shadow);

@@ -15,6 +15,9 @@ struct task {
     struct arena arena;
     enum { TASK_START, TASK_RESUME } kind;
     struct lease lease;
+    struct str workspace_path;
+    struct scope *scope;
+    struct err scope_problem;
     struct run *folded;
     struct run *shadow; /* the same again, in a build that checks the fold */
     uint64_t head;

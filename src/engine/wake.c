@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -25,8 +26,13 @@ struct wake {
 /* The directory of all wake sockets. Paths of sockets are short by law; going through the directory's descriptor is not. */
 static int open_directory(struct str store_path, int create, struct err *err)
 {
-    char path[4096];
-    int n = snprintf(path, sizeof path, "%.*s%s", STR_FMT(store_path), WAKE_SUFFIX);
+    char path[PATH_MAX + sizeof WAKE_SUFFIX], named[PATH_MAX], real[PATH_MAX];
+    int n = snprintf(named, sizeof named, "%.*s", STR_FMT(store_path));
+    if (n < 0 || (size_t)n >= sizeof named)
+        return err_set(err, ERR_CONFIG, "the path of the store is too long");
+    /* The store may be reached by several names; its sockets stand beside the file itself. */
+    n = snprintf(path, sizeof path, "%s%s", realpath(named, real) != NULL ? real : named,
+                 WAKE_SUFFIX);
     if (n < 0 || (size_t)n >= sizeof path)
         return err_set(err, ERR_CONFIG, "the path of the store is too long");
     if (create && mkdir(path, 0700) != 0 && errno != EEXIST)
@@ -121,9 +127,9 @@ enum wake_result wake_owner(struct str store_path, struct str owner)
             result = send(fd, "w", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 || errno == EAGAIN
                          ? WAKE_SENT
                          : WAKE_UNKNOWN;
-        } else if (errno == ECONNREFUSED || errno == ENOENT) {
-            result = WAKE_GONE;
-            unlinkat(directory, address.sun_path + strlen(address.sun_path) - owner.n, 0);
+        } else if (errno == ECONNREFUSED) {
+            result =
+                WAKE_GONE; /* a socket that is not there proves nothing: somebody may have removed it */
         }
     }
     if (fd >= 0)

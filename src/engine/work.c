@@ -11,9 +11,8 @@ struct work {
     enum effect_kind kind;
     const struct tool_port *port;
     const struct tool *tool;
-    struct str workspace, arguments;
-    const struct str *denied;
-    size_t denied_count;
+    struct str arguments;
+    struct str problem; /* why there is no workspace */
     struct tool_context context;
     struct tool_prepared prepared;
     atomic_bool cancelled;
@@ -136,6 +135,10 @@ static void gather(struct work *work, const struct js *paths)
         buf_release(&call);
     }
     jw_end_array(&w);
+    if (work->text.failed) {
+        fail(work, "the context files are too large together");
+        return;
+    }
     work->input.kind = INPUT_FACTS;
 }
 
@@ -143,20 +146,16 @@ static void on_pool(uv_work_t *request)
 {
     struct work *work = request->data;
     struct err err = ERR_INIT;
-    struct scope *scope = NULL;
-    if (work->tool == NULL) {
-        fail(work, "this build has no such tool");
+    if (work->tool == NULL || work->context.scope == NULL) {
+        fail(work, work->tool == NULL ? "this build has no such tool" : work->problem.p);
         return;
     }
     struct tool_result result = {.kind = RESULT_OK};
     struct js *arguments = js_parse(work->arguments, &err);
-    buf_init(&result.text, work->context.max_result + 4096);
-    if (arguments == NULL || work->port->open_scope(work->workspace, work->denied,
-                                                    work->denied_count, &scope, &err) != 0) {
+    if (arguments == NULL) {
         fail(work, err.message);
-        goto out;
+        return;
     }
-    work->context.scope = scope;
     if (work->kind == EFFECT_PREPARE) {
         prepare(work, arguments, &result);
     } else if (work->kind == EFFECT_SETTLE) {
@@ -168,9 +167,6 @@ static void on_pool(uv_work_t *request)
                         work->prepared.path.p != NULL ? &work->prepared : NULL, &result);
         take_result(work, &result);
     }
-out:
-    if (scope != NULL)
-        work->port->close_scope(scope);
     js_free(arguments);
     buf_release(&result.text);
 }
@@ -236,12 +232,11 @@ void work_start(struct live *live, const struct effect *effect)
     work->kind = effect->kind;
     work->port = engine->config.tools;
     work->tool = engine->config.tools->find(effect->tool);
-    work->workspace = arena_copy(&work->arena, run_workspace(run));
     work->arguments = arena_copy(&work->arena, effect->arguments);
-    work->denied = engine->config.denied_paths;
-    work->denied_count = engine->config.denied_count;
+    work->problem = arena_copy(&work->arena, str_from(live->scope_problem.message));
     set_prepared(work, effect);
     work->context = (struct tool_context){
+        .scope = live->scope,
         .working_directory = arena_copy(&work->arena, agent->contract.execution.working_directory),
         .read_paths = copy_list(&work->arena, &agent->contract.permissions.read_paths),
         .read_count = agent->contract.permissions.read_paths.n,

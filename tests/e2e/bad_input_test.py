@@ -125,6 +125,29 @@ class SpawnLimits(unittest.TestCase):
         (row,) = space.children(self.result["run_id"])
         return json.loads(row["context_json"])
 
+    def test_arguments_nested_too_deep_are_an_error_for_the_model_and_never_break_the_log(self):
+        for levels in (20, 40, 61, 62, 63, 64, 200):
+            with self.subTest(levels=levels):
+                nested = '{"path":' + "[" * levels + "]" * levels + "}"
+                self.start(rule({"calls": [{"name": "read", "arguments": nested}]}, first_user="ROOT", turn=0),
+                           rule({"text": "done"}))
+                (answer,) = [event["payload"] for event in self.events if event["type"] == "tool.finished"]
+                self.assertEqual(answer["outcome"], "error")
+
+    def test_context_files_that_are_too_large_are_an_error_for_the_model_and_never_break_the_log(self):
+        names = [f"f{i}.txt" for i in range(8)]
+        self.start(rule({"calls": [spawn({"task": "CHILD", "context_files": names})]}, first_user="ROOT", turn=0),
+                   rule({"text": "done"}), files={name: "words and more words\n" * 7000 for name in names})
+        (answer,) = [event["payload"] for event in self.events if event["type"] == "tool.finished"]
+        self.assertEqual(answer["outcome"], "error")
+        self.assertRegex(answer["text"], "at most|too large")
+
+    def test_a_focus_that_is_too_long_is_an_error_for_the_model(self):
+        self.start(rule({"calls": [spawn({"task": "CHILD", "scope": "d" * 5_000})]}, first_user="ROOT", turn=0),
+                   rule({"text": "done"}))
+        (answer,) = [event["payload"] for event in self.events if event["type"] == "tool.finished"]
+        self.assertIn("scope may have at most 4096 bytes", answer["text"])
+
     def test_a_mode_above_the_parents_is_clamped_and_logged(self):
         contract = self.contract_of({"task": "CHILD", "mode": "auto"})
         self.assertEqual(contract["permissions"]["mode"], "safe")

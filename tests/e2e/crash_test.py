@@ -477,6 +477,18 @@ class Ownership(unittest.TestCase):
         self.assertEqual(self.workspace.events(run_id), before)
         owner.kill()
 
+    def test_resume_is_refused_while_the_owner_lives_whatever_name_the_store_has(self):
+        owner, run_id = self.start_waiting_run()
+        other = self.workspace.root / "other"
+        other.mkdir()
+        (other / "linked.db").symlink_to(self.workspace.store)
+        store, self.workspace.store = self.workspace.store, other / "linked.db"
+        done = self.workspace.run(["resume", run_id, "--json"])
+        self.workspace.store = store
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIsNone(owner.popen.poll(), "the owner was disturbed")
+        owner.kill()
+
     def test_of_two_that_resume_at_once_exactly_one_gets_the_run(self):
         process, run_id = self.start_waiting_run()
         process.kill()

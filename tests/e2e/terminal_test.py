@@ -197,10 +197,15 @@ class Questions(OnATerminal):
         terminal = self.start(self.WRITES, flags=())
         text = terminal.wait_for(r"Allow it\? \[y/N\]")
         self.assertIn("root wants to use write:", text)
-        self.assertIn('"path":"out.txt"', text)
+        self.assertIn("path: out.txt", text)
         self.assertTrue(terminal.cursor_is_visible())
         self.assertFalse((self.space.files / "out.txt").exists())
         return terminal
+
+    def test_a_path_cannot_hide_behind_a_long_content(self):
+        hidden = '{"content":"' + "harmless words " * 300 + '","path":"Makefile"}'
+        terminal = self.start(script(rule({"calls": [{"name": "write", "arguments": hidden}]}, turn=0), rule({"text": "done"})), flags=())
+        self.assertIn("path: Makefile", terminal.wait_for(r"Allow it\? \[y/N\]"))
 
     def events(self, kind):
         return [event for event in self.space.events(self.run_row()["id"]) if event["type"] == kind]

@@ -2,7 +2,9 @@
 when the model fails or a tool is not permitted."""
 import http.server
 import json
+import os
 import socket
+import subprocess
 import threading
 import unittest
 import urllib.request
@@ -431,6 +433,34 @@ class Permissions(unittest.TestCase):
         (clamped,) = of_type(run.events, "contract.clamped")
         self.assertEqual({clamp["field"] for clamp in clamped["payload"]["clamps"]},
                          {"permissions.mode", "permissions.allowed_tools"})
+
+
+class Surroundings(unittest.TestCase):
+    """What the process finds around it, or not."""
+
+    def test_closed_standard_descriptors_do_no_harm(self):
+        for closed in (">&-", ">&- 2>&-", "<&- >&- 2>&-"):
+            with self.subTest(closed), ModelServer(script(rule({"text": "done"}))) as server, Workspace() as space:
+                command = " ".join(["exec", os.environ["CADRE"], "run", "--store", str(space.store), *server.flags(), "ROOT", closed])
+                done = subprocess.run(["sh", "-c", command], cwd=space.files, env=space.environment, timeout=60, check=False,
+                                      stdin=subprocess.DEVNULL, capture_output=True)
+                self.assertIn(done.returncode, (0, 130))
+                self.assertEqual(len(space.query("SELECT id FROM runs")), 1)
+
+    def test_a_workspace_whose_path_is_swapped_for_a_link_is_still_the_same_directory(self):
+        words = [rule({"calls": [call("write", path=f"f{turn}.txt", content="x")], "delay_ms": 150}, turn=turn) for turn in range(8)]
+        with ModelServer(script(*words, rule({"text": "done"}))) as server, Workspace() as space:
+            outside = space.root / "outside"
+            outside.mkdir()
+            process = space.start(["run", *server.flags(), "--mode", "auto", "--json", "ROOT"])
+            process.wait_for_event("tool.finished")
+            space.files.rename(space.root / "moved")
+            space.files.symlink_to(outside)
+            process.end()
+            space.files.unlink()
+            (space.root / "moved").rename(space.files)
+            self.assertEqual(list(outside.iterdir()), [])
+            self.assertEqual(len(space.tree()), 8)
 
 
 if __name__ == "__main__":

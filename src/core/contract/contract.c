@@ -50,14 +50,18 @@ enum permission contract_permits(const struct contract *contract, struct str too
         buf_printf(&tools, "%s%.*s", i > 0 ? ", " : "",
                    STR_FMT(contract->permissions.allowed_tools.items[i]));
     const char *why = "is not in this agent's contract";
-    if (contract->agent.depth > 0 && info && info->group == GROUP_ASK)
+    if (info == NULL)
+        why = "does not exist";
+    else if (contract->agent.depth > 0 && info->group == GROUP_ASK)
         why = "is denied: a sub-agent cannot ask the user";
     else if (cell <= PERMIT_DENY)
         why = "is denied by the mode";
+    else if (cell == PERMIT_ASK && mode == MODE_SAFE)
+        why =
+            "would have to be asked for first, and nobody can be asked (whoever starts the run can "
+            "allow it with --mode auto or under `permissions:`)";
     else if (cell == PERMIT_ASK)
-        why = "would have to be asked for first, and nobody can be asked (whoever starts the run "
-              "can allow it"
-              " with --mode auto or under `permissions:`)";
+        why = "would have to be asked for first, and nobody can be asked";
     err_set(err, ERR_DENIED, "tool \"%.*s\" %s; mode %s, allowed tools: %s",
             (int)(tool.n < 64 ? tool.n : 64), tool.p ? tool.p : "", why, mode_text(mode),
             tools.n > 0 ? tools.p : "none");

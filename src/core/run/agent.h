@@ -65,6 +65,7 @@ struct agent {
     size_t message_count, message_capacity;
     uint64_t
         generation; /* grows when messages were changed in place: whoever keeps copies drops them */
+    enum { SUMMARIES_WORK, SUMMARIES_FAIL } summaries; /* the last one asked for could not be had */
     size_t compact_at; /* index of the message that asks for a summary; 0: none is asked for */
     struct hash conversation; /* rolling hash over all messages of this attempt */
     struct call *calls;       /* of the last reply */

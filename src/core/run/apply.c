@@ -38,6 +38,7 @@ static void attempt_reset(struct run *run, struct agent *agent)
     arena_release(&agent->history);
     agent->message_count = 0;
     agent->compact_at = 0;
+    agent->summaries = SUMMARIES_WORK;
     agent->generation++;
     memset(&agent->conversation, 0, sizeof agent->conversation);
     memset(&agent->last_turn_hash, 0, sizeof agent->last_turn_hash);
@@ -277,6 +278,8 @@ static int apply_compacted(struct run *run, struct agent *agent, const struct ev
     if (agent->compact_at == 0 || (agent->phase != PHASE_READY && agent->phase != PHASE_TOOLS))
         return out_of_place(e, err);
     context_compact(agent, e->text, (size_t)number(e->kept, 0));
+    agent->summaries = str_is(e->outcome, "failed") ? SUMMARIES_FAIL : SUMMARIES_WORK;
+    agent->tries = 0;
     agent->phase = PHASE_READY;
     return 0;
 }

@@ -198,6 +198,7 @@ void context_compacted(struct deciding *d, struct agent *agent, struct str summa
         summary.n > 0
             ? arena_printf(&d->out->arena, "Summary of your work so far:\n%.*s", STR_FMT(summary))
             : STR("Your earlier work on this task no longer fits and was left out.");
+    e->outcome = summary.n > 0 ? STR("ok") : STR("failed");
     e->kept = (int64_t)tail_kept(agent, bound);
     emit(d, e);
 }
@@ -258,6 +259,9 @@ bool context_reduce(struct deciding *d, struct agent *agent)
         turns += agent->messages[i].role == MESSAGE_ASSISTANT;
     /* A summary of one turn would hardly be shorter than the turn. */
     if (turns < TURNS_KEPT || agent->turns == TURNS_LAST)
+        return false;
+    /* Asking again and again for what cannot be had would only burn money: the bound ends it. */
+    if (agent->summaries == SUMMARIES_FAIL)
         return false;
     message_add(d, agent, "user", "compact",
                 STR("This conversation is getting too long. Write a summary that lets you go on "

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/utf8.h"
 #include "core/run/state.h"
 
 struct event *draft(struct deciding *d, uint32_t agent_no, enum event_type type)
@@ -305,6 +306,21 @@ static void on_resume(struct deciding *d, const struct input *input)
 
 /* --- answers ------------------------------------------------------------------------------------------------------------ */
 
+#define ARGUMENTS_LEVELS 32    /* nesting of a call's arguments; the event around them adds a few */
+#define UNPARSED_BYTES 65536   /* of arguments that are no JSON object, to tell the model */
+#define ADAPTER_JSON_LEVELS 48 /* nesting of what tools and model APIs hand over as JSON */
+
+/* JSON text from an adapter, or `otherwise`: what does not parse must never get into a log. */
+static struct str sound_json(struct str json, struct str otherwise)
+{
+    struct err why = ERR_INIT;
+    if (json.p == NULL)
+        return STR_NONE;
+    struct js *doc = js_parse_within(json, ADAPTER_JSON_LEVELS, &why);
+    js_free(doc);
+    return doc != NULL ? json : otherwise;
+}
+
 static void on_prepared(struct deciding *d, struct agent *agent, struct call *call,
                         const struct input *input)
 {
@@ -336,8 +352,8 @@ static void on_result(struct deciding *d, struct agent *agent, struct call *call
     e->text = input->text;
     if (input->kind == INPUT_RESULT) {
         e->outcome = input->outcome == TOOL_OK ? STR("ok") : STR("error");
-        e->files_read = input->files_read;
-        e->files_modified = input->files_modified;
+        e->files_read = sound_json(input->files_read, STR_NONE);
+        e->files_modified = sound_json(input->files_modified, STR_NONE);
     }
     emit(d, e);
     if (agent->stopping != OUTCOME_NONE)
@@ -353,7 +369,8 @@ static void on_facts(struct deciding *d, struct agent *agent, struct call *call,
         return;
     struct event *e = fact(d, agent->no, EVENT_FACTS_GATHERED);
     e->call_id = keep(d, call->call.id);
-    e->files = input->files;
+    e->files = sound_json(input->files, STR("[{\"path\":\"context_files\",\"error\":\"could not be "
+                                            "read: they are too large\"}]"));
     emit(d, e);
     if (agent->stopping != OUTCOME_NONE) {
         call_finish(d, agent, call, TOOL_ERROR,
@@ -361,7 +378,7 @@ static void on_facts(struct deciding *d, struct agent *agent, struct call *call,
         agent_settle_stop(d, agent);
         return;
     }
-    delegate_gathered(d, agent, call, input->files);
+    delegate_gathered(d, agent, call, e->files);
     calls_advance(d, agent);
 }
 
@@ -391,13 +408,17 @@ static struct str calls_json(struct deciding *d, const struct model_reply *reply
     jw_array(&w);
     for (size_t i = 0; i < reply->call_count; i++) {
         struct err why = ERR_INIT;
-        struct js *arguments = js_parse(reply->calls[i].arguments, &why);
+        struct str raw = reply->calls[i].arguments;
+        struct js *arguments = js_parse_within(raw, ARGUMENTS_LEVELS, &why);
         struct buf text;
         buf_init(&text, SIZE_MAX / 4);
-        if (js_kind(arguments) == JS_OBJECT)
+        if (js_kind(arguments) == JS_OBJECT) {
             js_print(arguments, &text);
-        else
-            buf_text(&text, "{}");
+        } else {
+            buf_text(&text, "{\"$unparsed\":");
+            json_quote(&text, utf8_cut(raw.p != NULL ? raw : STR(""), UNPARSED_BYTES));
+            buf_char(&text, '}');
+        }
         jw_object(&w);
         jw_kstr(&w, "id", reply->calls[i].id);
         jw_kstr(&w, "name", reply->calls[i].name);
@@ -427,7 +448,7 @@ static void on_reply(struct deciding *d, struct agent *agent, const struct input
     e->model_effective = reply->model;
     if (reply->first_token_ms >= 0)
         e->first_token_ms = reply->first_token_ms;
-    e->extras = reply->extras;
+    e->extras = sound_json(reply->extras, STR_NONE);
     emit(d, e);
     turn_replied(d, agent, reply);
 }

@@ -6,6 +6,7 @@
 
 #define CONTEXT_BYTES_MAX 65536
 #define CONTEXT_FILES_MAX 16
+#define SCOPE_BYTES_MAX 4096
 
 /* --- reading arguments ------------------------------------------------------------------------------------------------- */
 
@@ -143,6 +144,8 @@ static int read_request(struct deciding *d, const struct js *arguments, struct d
         return -1;
     if (request->task.n == 0)
         return err_set(err, ERR_USAGE, "task must not be empty");
+    if (request->scope.n > SCOPE_BYTES_MAX)
+        return err_set(err, ERR_USAGE, "scope may have at most %d bytes", SCOPE_BYTES_MAX);
     if (request->context.n > CONTEXT_BYTES_MAX)
         return err_set(err, ERR_USAGE, "context may have at most %d bytes", CONTEXT_BYTES_MAX);
     return 0;

@@ -126,7 +126,7 @@
       "task_id sub_agent_id step_idx final_status close_reason result")                            \
     X(AGENT_MESSAGE, "agent.message", "role note text")                                            \
     X(AGENT_MASKED, "agent.masked", "count tokens kept")                                           \
-    X(AGENT_COMPACTED, "agent.compacted", "text kept")                                             \
+    X(AGENT_COMPACTED, "agent.compacted", "outcome text kept")                                     \
     X(AGENT_STOPPING, "agent.stopping", "outcome reason")                                          \
     X(MODEL_REQUESTED, "model.requested",                                                          \
       "name model provider origin attempt tools estimate output_limit tokens cost_nano request")   \

@@ -228,7 +228,9 @@ static void request(struct deciding *d, struct agent *agent)
 static void warn_once(struct deciding *d, struct agent *agent)
 {
     int percent = budget_percent(&agent->account);
-    if (agent->turns != TURNS_FREE || percent < 80)
+    bool many = agent->no == 0 && d->run->settings.warn_at > 0 &&
+                agent->account.tool_calls >= d->run->settings.warn_at;
+    if (agent->turns != TURNS_FREE || (percent < 80 && !many))
         return;
     struct event *e = draft(d, agent->no, EVENT_BUDGET_WARNED);
     e->percent = percent;
