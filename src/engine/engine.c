@@ -181,7 +181,6 @@ int engine_run(struct engine *engine, const struct engine_start *start, struct i
     task->session_id = arena_copy(&task->arena, start->session_id);
     task->user_id = arena_copy(&task->arena, start->user_id);
     task->workspace_id = arena_copy(&task->arena, start->workspace_id);
-    task->workspace_path = arena_copy(&task->arena, start->workspace_path);
     live_new(engine, id_str(run_id));
     journal_work(engine->journal, task, take_work, take_done);
     return 0;

@@ -105,15 +105,6 @@ static void live_free(struct live *live)
 }
 
 /* --- its end ------------------------------------------------------------------------------- */
-static void release_work(void *user, struct store *store)
-{
-    struct task *task = user;
-    struct err ignored = ERR_INIT;
-    /* A lease that cannot be released runs out by itself. */
-    if (store->ops->release(store, id_str(&task->run), task->epoch, &ignored) != 0)
-        task->err = ignored;
-}
-
 static void release_done(void *user)
 {
     struct task *task = user;

@@ -34,6 +34,28 @@ void task_free(struct task *task)
     free(task);
 }
 
+void release_work(void *user, struct store *store)
+{
+    struct task *task = user;
+    struct err ignored = ERR_INIT;
+    /* A lease that cannot be released runs out by itself. */
+    if (store->ops->release(store, id_str(&task->run), task->epoch, &ignored) != 0)
+        task->err = ignored;
+}
+
+static void release_forgotten(void *task)
+{
+    task_free(task);
+}
+
+/* A lease that came when nobody wanted the run any more. */
+static void give_back(struct task *task)
+{
+    struct task *release = task_new(task->engine, id_str(&task->run));
+    release->epoch = task->epoch;
+    journal_work(task->engine->journal, release, release_work, release_forgotten);
+}
+
 /* --- the inbox ----------------------------------------------------------------------------------------------------------------------- */
 
 static int take_message(void *user, const struct inbox_message *message)
@@ -139,13 +161,27 @@ static int take_lease(struct task *task, struct store *store)
         STR_FMT(id), task->lease.holder);
 }
 
+/* Where the run works: as its log says, or its start message when it has not begun. */
+static struct str workspace_of(struct task *task)
+{
+    struct str path = run_workspace(task->folded);
+    struct err ignored = ERR_INIT;
+    for (size_t i = 0; path.n == 0 && i < task->message_count; i++) {
+        struct js *body = str_is(task->messages[i].kind, "start")
+                              ? js_parse(task->messages[i].body, &ignored)
+                              : NULL;
+        path = arena_copy(&task->arena, js_get_str(body, "workspace_path"));
+        js_free(body);
+    }
+    return path;
+}
+
 /* A workspace that is gone does not end the run here: its tools say so. */
 static void open_workspace(struct task *task)
 {
     const struct engine_config *config = &task->engine->config;
-    struct str path = task->kind == TASK_START ? task->workspace_path : run_workspace(task->folded);
-    if (config->tools->open_scope(path, config->denied_paths, config->denied_count, &task->scope,
-                                  &task->scope_problem) != 0)
+    if (config->tools->open_scope(workspace_of(task), config->denied_paths, config->denied_count,
+                                  &task->scope, &task->scope_problem) != 0)
         task->scope = NULL;
 }
 
@@ -174,8 +210,8 @@ void take_work(void *user, struct store *store)
     } else {
         task->folded = run_new(id_str(&task->run));
     }
-    open_workspace(task);
     look_work(task, store);
+    open_workspace(task);
 }
 
 void take_done(void *user)
@@ -183,6 +219,8 @@ void take_done(void *user)
     struct task *task = user;
     struct live *live = engine_live(task->engine, id_str(&task->run));
     if (live == NULL || live->ending) {
+        if (task->epoch > 0)
+            give_back(task);
         task_free(task);
         return;
     }

@@ -15,7 +15,6 @@ struct task {
     struct arena arena;
     enum { TASK_START, TASK_RESUME } kind;
     struct lease lease;
-    struct str workspace_path;
     struct scope *scope;
     struct err scope_problem;
     struct run *folded;
@@ -32,6 +31,7 @@ void task_free(struct task *task);
 /* Makes a new run known or takes over an old one; the two halves for journal_work. */
 void take_work(void *task, struct store *store);
 void take_done(void *task);
+void release_work(void *task, struct store *store); /* releases the lease of task->epoch */
 void task_renew(struct live *live);
 
 #endif
