@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -114,6 +115,17 @@ void wake_free(struct wake *wake)
     uv_close((uv_handle_t *)&wake->poll, on_closed);
 }
 
+/* A socket that is not there proves nothing by itself: a power cut may have lost it, or somebody removed it while its
+ * owner lives. Then the process decides, whose number an owner's name starts with. */
+static bool process_lives(struct str owner)
+{
+    long pid = 0;
+    for (size_t i = 0; i < owner.n && owner.p[i] >= '0' && owner.p[i] <= '9' && pid < INT_MAX / 10;
+         i++)
+        pid = pid * 10 + (owner.p[i] - '0');
+    return pid <= 0 || kill((pid_t)pid, 0) == 0 || errno != ESRCH;
+}
+
 enum wake_result wake_owner(struct str store_path, struct str owner)
 {
     struct err err = ERR_INIT;
@@ -127,9 +139,8 @@ enum wake_result wake_owner(struct str store_path, struct str owner)
             result = send(fd, "w", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 || errno == EAGAIN
                          ? WAKE_SENT
                          : WAKE_UNKNOWN;
-        } else if (errno == ECONNREFUSED) {
-            result =
-                WAKE_GONE; /* a socket that is not there proves nothing: somebody may have removed it */
+        } else if (errno == ECONNREFUSED || (errno == ENOENT && !process_lives(owner))) {
+            result = WAKE_GONE;
         }
     }
     if (fd >= 0)

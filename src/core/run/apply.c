@@ -21,18 +21,6 @@ static int64_t number(int64_t value, int64_t otherwise)
 
 /* --- conversation ------------------------------------------------------------------------------------------- */
 
-static void files_add(struct agent *agent, struct list *list, struct str json)
-{
-    struct err ignored = ERR_INIT;
-    struct js *doc = json.p != NULL ? js_parse(json, &ignored) : NULL;
-    for (size_t i = 0; i < js_count(doc); i++) {
-        struct str path = js_str(js_at(doc, i));
-        if (path.n > 0 && !(list->state == LIST_SET && list_has(list, path)))
-            list_add(&agent->arena, list, path);
-    }
-    js_free(doc);
-}
-
 static void attempt_reset(struct run *run, struct agent *agent)
 {
     arena_release(&agent->history);

@@ -3,6 +3,7 @@
  * summary, last turns. A call is never split from its result. Both are events; apply.c calls the functions that change anything. Pure. */
 #include <stdlib.h>
 
+#include "base/json.h"
 #include "base/utf8.h"
 #include "core/run/state.h"
 
@@ -169,6 +170,19 @@ void context_compact(struct agent *agent, struct str summary, size_t kept)
     agent->generation++;
     arena_release(&old);
     free(messages);
+}
+
+/* Paths that a tool reported, each once. */
+void files_add(struct agent *agent, struct list *list, struct str json)
+{
+    struct err ignored = ERR_INIT;
+    struct js *doc = json.p != NULL ? js_parse(json, &ignored) : NULL;
+    for (size_t i = 0; i < js_count(doc); i++) {
+        struct str path = js_str(js_at(doc, i));
+        if (path.n > 0 && !(list->state == LIST_SET && list_has(list, path)))
+            list_add(&agent->arena, list, path);
+    }
+    js_free(doc);
 }
 
 /* --- deciding (from turn.c) ---------------------------------------------------------------------------------- */

@@ -90,6 +90,7 @@ void schedule(struct deciding *d); /* gives free slots and settled budget to tho
 
 /* context.c: the conversation within its bounds */
 void message_push(struct agent *agent, const struct message *message);
+void files_add(struct agent *agent, struct list *list, struct str json);
 void context_mask(struct agent *agent);
 void context_cut(struct agent *agent, size_t bytes);
 void context_compact(struct agent *agent, struct str summary, size_t kept);
