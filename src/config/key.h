@@ -90,7 +90,7 @@ enum config_project { PROJECT_NEVER, PROJECT_NARROWS };
     X(WARN_AT, "safety.circuit_breaker.warn_at", COUNT, NARROWS, "20", 1, 100000, \
       "Tool calls of a run's root agent after which it is warned.") \
     X(PAUSE_AT, "safety.circuit_breaker.pause_at", COUNT, NARROWS, "30", 1, 100000, \
-      "Tool calls after which the root asks on a terminal, and stops without one.") \
+      "Tool calls after which a root without a terminal stops; with one it goes on to hard_stop_at.") \
     X(HARD_STOP_AT, "safety.circuit_breaker.hard_stop_at", COUNT, NARROWS, "100", 1, 100000, \
       "Tool calls at which the root stops; also the most that a child may be given.") \
     X(COST, "budget.cost_usd", MONEY, NARROWS, "1.00", 1, 1000000, \
