@@ -55,7 +55,7 @@ static bool buf_grow(struct buf *buf, size_t n)
     return true;
 }
 
-void buf_add(struct buf *buf, const void *bytes, size_t n)
+void buf_add_growing(struct buf *buf, const void *bytes, size_t n)
 {
     if (!buf_grow(buf, n))
         return;
@@ -63,21 +63,6 @@ void buf_add(struct buf *buf, const void *bytes, size_t n)
         memcpy(buf->p + buf->n, bytes, n);
     buf->n += n;
     buf->p[buf->n] = '\0';
-}
-
-void buf_str(struct buf *buf, struct str text)
-{
-    buf_add(buf, text.p, text.n);
-}
-
-void buf_text(struct buf *buf, const char *text)
-{
-    buf_str(buf, str_from(text));
-}
-
-void buf_char(struct buf *buf, char c)
-{
-    buf_add(buf, &c, 1);
 }
 
 void buf_int(struct buf *buf, int64_t number)

@@ -20,10 +20,31 @@ struct buf {
 void buf_init(struct buf *buf, size_t max);
 void buf_release(struct buf *buf); /* frees the content; the buf is as after buf_init */
 void buf_clear(struct buf *buf);   /* length 0 and not failed; keeps the memory */
-void buf_add(struct buf *buf, const void *bytes, size_t n);
-void buf_str(struct buf *buf, struct str text);
-void buf_text(struct buf *buf, const char *text);
-void buf_char(struct buf *buf, char c);
+void buf_add_growing(struct buf *buf, const void *bytes, size_t n); /* buf_add's other half */
+/* Everything that is printed passes through here: where there is room, it is a copy and no more. */
+static inline void buf_add(struct buf *buf, const void *bytes, size_t n)
+{
+    if (buf->failed || n >= buf->capacity - buf->n) {
+        buf_add_growing(buf, bytes, n);
+        return;
+    }
+    if (n > 0)
+        memcpy(buf->p + buf->n, bytes, n);
+    buf->n += n;
+    buf->p[buf->n] = '\0';
+}
+static inline void buf_str(struct buf *buf, struct str text)
+{
+    buf_add(buf, text.p, text.n);
+}
+static inline void buf_text(struct buf *buf, const char *text)
+{
+    buf_add(buf, text, strlen(text));
+}
+static inline void buf_char(struct buf *buf, char c)
+{
+    buf_add(buf, &c, 1);
+}
 void buf_int(struct buf *buf, int64_t number);
 void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *buf, const char *format, va_list args)

@@ -1,4 +1,4 @@
-/* JSON, both ways. Reading: a parsed document (jansson behind an opaque type). Writing: a writer that
+/* JSON, both ways. Reading: a parsed document behind an opaque type. Writing: a writer that
  * appends to a buf, byte-stable, for everything that is hashed, logged or sent.
  *
  * Every reader function accepts NULL (an absent value) and answers "nothing": so chains of js_get need no
@@ -16,7 +16,7 @@ struct js; /* one value inside a document, or its root */
 enum js_kind { JS_ABSENT, JS_NULL, JS_BOOL, JS_INT, JS_REAL, JS_STRING, JS_ARRAY, JS_OBJECT };
 
 /* Parses one JSON value; the whole text must be that value. At most 64 levels deep, strict UTF-8, duplicate
- * keys refused. On failure NULL, and err (class CORRUPT) names line and column. Free with js_free. */
+ * keys and NUL in keys refused, integers within 64 bits. On failure NULL, and err (class CORRUPT) names line and column. Free with js_free. */
 struct js *js_parse(struct str text, struct err *err);
 /* The same with fewer levels: for what becomes part of a larger document that must parse as well. */
 struct js *js_parse_within(struct str text, int levels, struct err *err);
@@ -24,7 +24,9 @@ void js_free(struct js *root);
 
 enum js_kind js_kind(const struct js *value);
 const struct js *js_get(const struct js *object, const char *key);
-struct str js_str(const struct js *value);                 /* STR_NONE unless a string */
+struct str js_str(const struct js *value); /* STR_NONE unless a string */
+/* The value's own bytes in the text that was parsed. */
+struct str js_source(struct str text, const struct js *value);
 int64_t js_int(const struct js *value, int64_t otherwise); /* only JS_INT */
 double js_real(const struct js *value, double otherwise);  /* JS_INT or JS_REAL */
 bool js_bool(const struct js *value, bool otherwise);

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json.h"
+#include "base/json_node.h"
 #include "base/utf8.h"
 
-enum { WRITER_DEPTH_MAX = 32 };
+enum { WRITER_DEPTH_MAX = 32, SHORT_MAX = 64 };
 
 #define EACH_BYTE(b) (UINT64_C(0x0101010101010101) * (b))
 
@@ -27,7 +27,7 @@ static bool eight_plain(uint64_t eight)
     return (hit & EACH_BYTE(0x80)) == 0;
 }
 
-static size_t plain_run(struct str text)
+size_t json_plain_run(struct str text)
 {
     size_t i = 0;
     uint64_t eight;
@@ -60,7 +60,7 @@ static void escape_byte(struct buf *out, unsigned char c)
 static void escape_valid(struct buf *out, struct str text)
 {
     while (text.n > 0) {
-        size_t run = plain_run(text);
+        size_t run = json_plain_run(text);
         buf_add(out, text.p, run);
         if (run < text.n)
             escape_byte(out, (unsigned char)text.p[run++]);
@@ -69,8 +69,28 @@ static void escape_valid(struct buf *out, struct str text)
     }
 }
 
+/* Whether all of it is printable ASCII that needs no escape: nearly every key and name. */
+static bool is_plain_ascii(struct str text)
+{
+    unsigned char high = 0;
+    if (json_plain_run(text) < text.n)
+        return false;
+    for (size_t i = 0; i < text.n; i++)
+        high |= (unsigned char)text.p[i];
+    return high < 0x80;
+}
+
 void json_quote(struct buf *out, struct str text)
 {
+    if (text.n <= SHORT_MAX && is_plain_ascii(text)) {
+        char quoted[SHORT_MAX + 2];
+        quoted[0] = '"';
+        if (text.n > 0)
+            memcpy(quoted + 1, text.p, text.n);
+        quoted[text.n + 1] = '"';
+        buf_add(out, quoted, text.n + 2);
+        return;
+    }
     buf_char(out, '"');
     while (text.n > 0 && !out->failed) {
         size_t valid = utf8_valid(text);

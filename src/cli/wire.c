@@ -307,7 +307,6 @@ uint64_t wire_scripted_refused(struct scripted *server)
  * wanted. */
 const char *sqlite3_libversion(void);
 char *curl_version(void);
-const char *jansson_version_str(void);
 const char *fy_library_version(void);
 const char *MHD_get_version(void);
 const char *utf8proc_version(void);
@@ -318,10 +317,9 @@ void wire_versions(struct buf *out)
     const struct {
         const char *name, *version;
     } rows[] = {
-        {"libuv", uv_version_string()},       {"sqlite", sqlite3_libversion()},
-        {"jansson", jansson_version_str()},   {"libfyaml", fy_library_version()},
-        {"libmicrohttpd", MHD_get_version()}, {"libsodium", sodium_version_string()},
-        {"utf8proc", utf8proc_version()},
+        {"libuv", uv_version_string()},         {"sqlite", sqlite3_libversion()},
+        {"libfyaml", fy_library_version()},     {"libmicrohttpd", MHD_get_version()},
+        {"libsodium", sodium_version_string()}, {"utf8proc", utf8proc_version()},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         buf_printf(out, "%s %s\n", rows[i].name, rows[i].version);

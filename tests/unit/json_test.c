@@ -98,20 +98,54 @@ static void malformed_texts_are_refused_with_line_and_column(void **state)
 
 static void duplicate_keys_are_refused(void **state)
 {
-    check_refused(STR("{\"a\":1,\"a\":2}"), "duplicate");
+    check_refused(STR("{\"a\":1,\"a\":2}"), "column 8: this key stands in the object twice");
+    check_refused(STR("{\"a\\u0062\":1,\"b\":1,\"ab\":2}"), "twice");
+}
+
+/* More members than are compared one by one. */
+static void a_duplicate_among_many_keys_is_refused(void **state)
+{
+    struct buf text;
+    struct err err = ERR_INIT;
+    buf_init(&text, 1 << 20);
+    buf_char(&text, '{');
+    for (int i = 0; i < 1000; i++)
+        buf_printf(&text, "%s\"key %d\":%d", i > 0 ? "," : "", i, i);
+    buf_char(&text, '}');
+    struct js *root = js_parse(buf_view(&text), &err);
+    assert_int_equal(js_count(root), 1000);
+    assert_int_equal(js_get_int(root, "key 999", 0), 999);
+    js_free(root);
+    text.n--;
+    buf_text(&text, ",\"key 17\":0}");
+    check_refused(buf_view(&text), "twice");
+    buf_release(&text);
+}
+
+static void the_source_of_a_value_is_its_own_bytes(void **state)
+{
+    struct str text = STR(" {\"a\" : [1, {\"b\":\"x\\u0041\"} ] , \"c\":-1.50e1} ");
+    struct err err = ERR_INIT;
+    struct js *root = js_parse(text, &err);
+    check_str(js_source(text, js_get(root, "a")), "[1, {\"b\":\"x\\u0041\"} ]");
+    check_str(js_source(text, js_get(root, "c")), "-1.50e1");
+    check_str(js_source(text, js_at(js_get(root, "a"), 0)), "1");
+    assert_null(js_source(text, js_get(root, "d")).p);
+    js_free(root);
 }
 
 static void invalid_utf8_is_refused(void **state)
 {
-    check_refused(STR("\"\xff\""), "decode byte 0xff");
-    check_refused(STR("\"\xED\xA0\x80\""), "decode byte 0xed");
+    check_refused(STR("\"\xff\""), "column 2: this is not UTF-8");
+    check_refused(STR("\"\xED\xA0\x80\""), "column 2: this is not UTF-8");
     check_refused(STR("\"\\ud800\""), "line 1");
 }
 
 static void numbers_that_do_not_fit_are_refused(void **state)
 {
-    check_refused(STR("9223372036854775808"), "too big");
-    check_refused(STR("1e999"), "overflow");
+    check_refused(STR("9223372036854775808"), "integer is too large");
+    check_refused(STR("-9223372036854775809"), "integer is too large");
+    check_refused(STR("1e999"), "number is too large");
 }
 
 static char *nested(size_t depth, char open, char close)
@@ -146,8 +180,7 @@ static void a_megabyte_of_open_brackets_is_refused_without_recursion(void **stat
     size_t n = 1 << 20;
     char *text = malloc(n);
     assert_non_null(text);
-    for (size_t i = 0; i < n; i++)
-        text[i] = i % 2 ? '{' : '[';
+    memset(text, '[', n);
     check_refused((struct str){text, n}, "nested deeper");
     free(text);
 }
@@ -361,6 +394,8 @@ int main(void)
         cmocka_unit_test(any_single_value_is_a_document),
         cmocka_unit_test(malformed_texts_are_refused_with_line_and_column),
         cmocka_unit_test(duplicate_keys_are_refused),
+        cmocka_unit_test(a_duplicate_among_many_keys_is_refused),
+        cmocka_unit_test(the_source_of_a_value_is_its_own_bytes),
         cmocka_unit_test(invalid_utf8_is_refused),
         cmocka_unit_test(numbers_that_do_not_fit_are_refused),
         cmocka_unit_test(sixty_four_levels_parse_and_sixty_five_do_not),
