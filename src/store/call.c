@@ -159,8 +159,10 @@ int transaction_commit(struct sqlite_store *s, struct err *err)
 void transaction_rollback(struct sqlite_store *s)
 {
     struct err ignored = ERR_INIT;
-    map_release(&s->types);
-    map_init(&s->types);
+    if (sqlite3_txn_state(s->db, "main") != SQLITE_TXN_READ) {
+        map_release(&s->types);
+        map_init(&s->types);
+    }
     /* After some I/O errors SQLite has rolled back by itself. */
     if (sqlite3_get_autocommit(s->db))
         return;

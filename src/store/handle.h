@@ -23,6 +23,9 @@ struct sqlite_store {
     sqlite3_stmt *statements[STATEMENT_COUNT]; /* prepared on first use, kept until close */
     struct map
         types; /* "category type" → type_no; emptied by a rollback, which may undo the newest */
+    struct gather *gather;  /* between SQLite and its log; see gather.c */
+    struct map heads;       /* run id in capitals → struct run_head; see head.c */
+    uint32_t heads_version; /* of the file, when the heads were true */
 };
 
 static inline struct sqlite_store *sqlite_store_of(struct store *store)
@@ -86,12 +89,80 @@ int run_known(struct sqlite_store *s, struct str run_id, struct known_run *run,
               struct err *err) NODISCARD;
 int run_number(struct sqlite_store *s, struct str run_id, int64_t *run_no,
                struct err *err) NODISCARD;
+/* NOT_FOUND for an unknown run; *epoch is that of the lease in force, 0 where nobody holds the run. */
+int run_leased(struct sqlite_store *s, struct str run_id, struct known_run *run, uint64_t *epoch,
+               struct err *err) NODISCARD;
 /* NOT_FOUND for an unknown run; CANCELLED unless the lease's epoch is this one and it was not released. */
 int run_owned(struct sqlite_store *s, struct str run_id, uint64_t epoch, struct known_run *run,
               struct err *err) NODISCARD;
-/* Writes one change of a projection inside the caller's transaction. */
-int projection_write(struct sqlite_store *s, struct str run_id, int64_t run_no,
-                     const struct row *row, struct err *err) NODISCARD;
+/* Parts of operations, for callers that hold the write lock. A message of kind start makes its run known. */
+int message_insert(struct sqlite_store *s, struct str run_id, struct str kind, struct str body,
+                   struct str sender, int64_t now, int64_t *id, struct err *err) NODISCARD;
+/* Checks what a lease is asked for with, and says when it will end. */
+int lease_terms(struct str owner, int64_t ttl_ms, int64_t now, int64_t *expires_at,
+                struct err *err) NODISCARD;
+int lease_take(struct sqlite_store *s, struct str run_id, struct str owner, int64_t expires_at,
+               int64_t now, struct lease *lease, struct err *err) NODISCARD;
+/* Writes changes of the projections, in order, inside the caller's transaction. */
+int projection_write(struct sqlite_store *s, const struct known_run *run, const struct row *rows,
+                     size_t count, struct err *err) NODISCARD;
+
+/* --- appending: parts of one transaction ------------------------------------------------------------- */
+
+/* Where a run's log ends, with the events that wait to be inserted. */
+struct run_head {
+    struct known_run run;
+    uint64_t epoch; /* of the lease in force; 0: nobody holds the run */
+    uint64_t seq;
+    struct hash hash;
+};
+
+/* Call with the write lock held. *head lives until the next heads_forget. NOT_FOUND for an unknown run. */
+int head_find(struct sqlite_store *s, struct str run_id, struct run_head **head,
+              struct err *err) NODISCARD;
+void heads_check(struct sqlite_store *s);  /* first in a transaction: forgets what others changed */
+void heads_keep(struct sqlite_store *s);   /* after its commit: the heads are what the file says */
+void heads_forget(struct sqlite_store *s); /* instead, when it was rolled back */
+
+#define INSERT_ROWS 16 /* events in the widest insert */
+
+/* Events with their hashes, on their way into the table; the rows belong to the caller until the flush. */
+struct waiting_event {
+    const struct event_row *row;
+    int64_t run_no, type_no;
+    uint64_t epoch;
+    struct hash payload_hash, hash;
+};
+
+struct inserts {
+    struct sqlite_store *s;
+    struct waiting_event events[INSERT_ROWS];
+    size_t count;
+};
+
+/* Moves the head; the event is in the table after the flush at the latest. */
+int insert_add(struct inserts *inserts, struct run_head *head, const struct event_row *row,
+               struct err *err) NODISCARD;
+int insert_flush(struct inserts *inserts, struct err *err) NODISCARD;
+
+/* The last events of the agents that a transaction touches. */
+struct tail {
+    int64_t run_no;
+    uint32_t agent_no;
+    uint64_t
+        origin;    /* the tail before this transaction, as its first event of this agent names it */
+    uint64_t last; /* 0: an empty place of the table */
+};
+
+struct tails {
+    struct tail *places; /* open addressing; capacity is a power of two */
+    size_t capacity, count;
+};
+
+int tails_follow(struct tails *tails, int64_t run_no, const struct event_row *row,
+                 struct err *err) NODISCARD;
+int tails_write(struct tails *tails, struct sqlite_store *s, struct err *err) NODISCARD;
+void tails_release(struct tails *tails);
 
 /* --- opening ----------------------------------------------------------------------------------------- */
 
@@ -99,6 +170,9 @@ int place_prepare(const char *path,
                   struct err *err) NODISCARD; /* directory and file, see sqlite.h */
 int schema_ready(struct sqlite_store *s,
                  struct err *err) NODISCARD; /* creates it, or checks its version */
+int confine(struct sqlite_store *s, struct err *err) NODISCARD;      /* after that: see confine.c */
+int gather_start(struct sqlite_store *s, struct err *err) NODISCARD; /* and this: see gather.c */
+void gather_free(struct gather *gather); /* when SQLite has closed its files */
 
 /* --- operations (port/store.h) ----------------------------------------------------------------------- */
 
@@ -126,11 +200,19 @@ int sqlite_agents(struct store *store, struct str run_id, store_agent_fn *fn, vo
                   struct err *err);
 int sqlite_session_ensure(struct store *store, struct str session_id, struct str user_id,
                           struct str workspace_id, int64_t now, struct err *err);
+int sqlite_begin(struct store *store, const struct run_begin *begin, struct lease *lease,
+                 int64_t *message_id, struct err *err);
 int sqlite_record_get(struct store *store, struct str type, struct str id, struct buf *value,
                       uint64_t *version, struct err *err);
 int sqlite_record_cas(struct store *store, struct str type, struct str id, uint64_t expected,
                       struct str value, struct str who, int64_t now, uint64_t *version,
                       struct err *err);
+int sqlite_record_change(struct store *store, const struct record_change *change, uint64_t *version,
+                         struct err *err);
+int sqlite_records(struct store *store, struct str type, store_record_fn *fn, void *user,
+                   struct err *err);
+int sqlite_record_history(struct store *store, struct str type, struct str id, size_t limit,
+                          store_record_fn *fn, void *user, struct err *err);
 int sqlite_check(struct store *store, struct err *err);
 
 #endif

@@ -15,9 +15,8 @@ static int run_insert(struct sqlite_store *s, struct str run_id, int64_t now, st
     return err_set(err, ERR_USAGE, "run %.*s exists already", STR_FMT(run_id));
 }
 
-static int message_insert(struct sqlite_store *s, struct str run_id, struct str kind,
-                          struct str body, struct str sender, int64_t now, int64_t *id,
-                          struct err *err)
+int message_insert(struct sqlite_store *s, struct str run_id, struct str kind, struct str body,
+                   struct str sender, int64_t now, int64_t *id, struct err *err)
 {
     struct call call;
     int64_t run_no = 0;

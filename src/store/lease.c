@@ -41,8 +41,8 @@ static int taken_over(struct str run_id, struct err *err)
     return err_set(err, ERR_CANCELLED, "run %.*s has another owner now", STR_FMT(run_id));
 }
 
-int run_owned(struct sqlite_store *s, struct str run_id, uint64_t epoch, struct known_run *run,
-              struct err *err)
+int run_leased(struct sqlite_store *s, struct str run_id, struct known_run *run, uint64_t *epoch,
+               struct err *err)
 {
     struct call call;
     *run = (struct known_run){0};
@@ -56,9 +56,18 @@ int run_owned(struct sqlite_store *s, struct str run_id, uint64_t epoch, struct 
     if (row < 0)
         return -1;
     run_from_row(&call, run);
-    bool current = (uint64_t)call_number(&call, 2) == epoch && call_number(&call, 3) == 1;
+    *epoch = call_number(&call, 3) == 1 ? (uint64_t)call_number(&call, 2) : 0;
     call_end(&call);
-    return current ? 0 : taken_over(run_id, err);
+    return 0;
+}
+
+int run_owned(struct sqlite_store *s, struct str run_id, uint64_t epoch, struct known_run *run,
+              struct err *err)
+{
+    uint64_t current = 0;
+    if (run_leased(s, run_id, run, &current, err) < 0)
+        return -1;
+    return current != 0 && current == epoch ? 0 : taken_over(run_id, err);
 }
 
 /* The present state of a lease; epoch 0 where nobody ever took it. */
@@ -88,8 +97,17 @@ static int expiry(int64_t ttl_ms, int64_t now, int64_t *expires_at, struct err *
     return 0;
 }
 
-static int lease_take(struct sqlite_store *s, struct str run_id, struct str owner,
-                      int64_t expires_at, int64_t now, struct lease *lease, struct err *err)
+int lease_terms(struct str owner, int64_t ttl_ms, int64_t now, int64_t *expires_at, struct err *err)
+{
+    size_t longest = sizeof((struct lease *)NULL)->holder - 1;
+    if (!owner.p || owner.n == 0 || owner.n > longest || memchr(owner.p, 0, owner.n))
+        return err_set(err, ERR_USAGE, "the owner of a lease needs a name of 1 to %zu bytes",
+                       longest);
+    return expiry(ttl_ms, now, expires_at, err);
+}
+
+int lease_take(struct sqlite_store *s, struct str run_id, struct str owner, int64_t expires_at,
+               int64_t now, struct lease *lease, struct err *err)
 {
     int64_t run_no = 0;
     struct call call;
@@ -108,6 +126,8 @@ static int lease_take(struct sqlite_store *s, struct str run_id, struct str owne
     call_int(&call, expires_at);
     if (call_run(&call, "taking a lease", err) < 0)
         return -1;
+    if (sqlite3_changes(s->db) != 1)
+        return err_set(err, ERR_CORRUPT, "store %s: the epoch of a lease only grows", s->path);
     lease->epoch++;
     lease->expires_at = expires_at;
     memset(lease->holder, 0, sizeof lease->holder);
@@ -121,10 +141,7 @@ int sqlite_lease(struct store *store, struct str run_id, struct str owner, int64
     struct sqlite_store *s = sqlite_store_of(store);
     int64_t expires_at = 0;
     *lease = (struct lease){0};
-    if (!owner.p || owner.n == 0 || owner.n >= sizeof lease->holder || memchr(owner.p, 0, owner.n))
-        return err_set(err, ERR_USAGE, "the owner of a lease needs a name of 1 to %zu bytes",
-                       sizeof lease->holder - 1);
-    if (expiry(ttl_ms, now, &expires_at, err) < 0 || transaction_write(s, err) < 0)
+    if (lease_terms(owner, ttl_ms, now, &expires_at, err) < 0 || transaction_write(s, err) < 0)
         return -1;
     if (lease_take(s, run_id, owner, expires_at, now, lease, err) < 0) {
         transaction_rollback(s);

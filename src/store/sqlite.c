@@ -18,6 +18,7 @@ static const struct setting settings[] = {
     {"PRAGMA trusted_schema = OFF", "PRAGMA trusted_schema", 0},
     {"PRAGMA mmap_size = 0", NULL, 0},
     {"PRAGMA cache_size = -2048", "PRAGMA cache_size", -2048},
+    {"PRAGMA cache_spill = OFF", "PRAGMA cache_spill", 0},
     {"PRAGMA journal_size_limit = 16777216", NULL, 0},
 };
 
@@ -39,8 +40,12 @@ static const struct store_ops operations = {
     .run_find = sqlite_run_find,
     .agents = sqlite_agents,
     .session_ensure = sqlite_session_ensure,
+    .begin = sqlite_begin,
     .record_get = sqlite_record_get,
     .record_cas = sqlite_record_cas,
+    .record_change = sqlite_record_change,
+    .records = sqlite_records,
+    .record_history = sqlite_record_history,
     .check = sqlite_check,
 };
 
@@ -82,6 +87,8 @@ static int connect_file(struct sqlite_store *s, const struct sqlite_store_config
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_limit(s->db, SQLITE_LIMIT_LENGTH, (int)STORE_VALUE_MAX + (1 << 20));
     sqlite3_limit(s->db, SQLITE_LIMIT_ATTACHED, 0);
+    /* The default of 1,000 pages holds: SQLite finds a page in its log by passing every older copy of it, so that small
+     * commits, which write the same pages again and again, grow dearer with the length of the log. */
     if (config->checkpoint_pages > 0)
         sqlite3_wal_autocheckpoint(s->db, config->checkpoint_pages);
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
@@ -118,7 +125,9 @@ int sqlite_store_open(const struct sqlite_store_config *config, struct store **s
     s->busy_ms = config->busy_ms;
     s->random = random_seed(s);
     map_init(&s->types);
-    if (connect_file(s, config, err) < 0 || schema_ready(s, err) < 0) {
+    map_init(&s->heads);
+    if (connect_file(s, config, err) < 0 || schema_ready(s, err) < 0 || confine(s, err) < 0 ||
+        gather_start(s, err) < 0) {
         sqlite_close(&s->store);
         return -1;
     }
@@ -132,7 +141,9 @@ static void sqlite_close(struct store *store)
     for (size_t i = 0; i < STATEMENT_COUNT; i++)
         sqlite3_finalize(s->statements[i]);
     sqlite3_close(s->db);
+    gather_free(s->gather);
     map_release(&s->types);
+    heads_forget(s);
     free(s->path);
     free(s);
 }

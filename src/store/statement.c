@@ -10,6 +10,14 @@
     " FROM events e CROSS JOIN event_types t ON t.type_no = e.type_no"                             \
     " LEFT JOIN blobs b ON b.hash = e.payload_hash"
 
+/* FAIL spares SQLite a copy of every page that a statement of several rows might have to restore; who appends rolls the
+ * whole transaction back when anything fails. */
+#define EVENT_INSERT                                                                               \
+    "INSERT OR FAIL INTO events (run_no, seq, agent_no, agent_prev, epoch, v, ts, type_no,"        \
+    " call_id, cause_seq, summary, payload_json, payload_hash, hash) VALUES "
+#define EVENT_VALUES "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+#define EVENT_VALUES_4 EVENT_VALUES ", " EVENT_VALUES ", " EVENT_VALUES ", " EVENT_VALUES
+
 /* The first parameter is now: a lease that has run out has no owner to show. */
 #define RUN_COLUMNS                                                                                \
     "SELECT r.id, r.session_id, r.user_id, r.workspace_id, r.workspace_path, r.task, r.model,"     \
@@ -32,7 +40,7 @@ static const char *const sql[STATEMENT_COUNT] = {
     [STATEMENT_LEASE_SET] =
         "INSERT INTO leases (run_no, epoch, owner, expires_at) VALUES (?, ?, ?, ?)"
         " ON CONFLICT (run_no) DO UPDATE SET epoch = excluded.epoch, owner = excluded.owner,"
-        " expires_at = excluded.expires_at",
+        " expires_at = excluded.expires_at WHERE excluded.epoch > leases.epoch",
     [STATEMENT_LEASE_RENEW] =
         "UPDATE leases SET expires_at = ? WHERE run_no = ? AND epoch = ? AND owner IS NOT NULL",
     [STATEMENT_LEASE_RELEASE] = "UPDATE leases SET owner = NULL, expires_at = 0"
@@ -41,10 +49,10 @@ static const char *const sql[STATEMENT_COUNT] = {
     [STATEMENT_OWNED_RUN] = "SELECT r.run_no, r.id, l.epoch, l.owner IS NOT NULL"
                             " FROM runs r LEFT JOIN leases l ON l.run_no = r.run_no WHERE r.id = ?",
     [STATEMENT_HEAD] = "SELECT seq, hash FROM events WHERE run_no = ? ORDER BY seq DESC LIMIT 1",
-    [STATEMENT_EVENT_INSERT] =
-        "INSERT INTO events (run_no, seq, agent_no, agent_prev, epoch, v, ts, type_no, call_id,"
-        " cause_seq, summary, payload_json, payload_hash, hash)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [STATEMENT_EVENT_INSERT_1] = EVENT_INSERT EVENT_VALUES,
+    [STATEMENT_EVENT_INSERT_4] = EVENT_INSERT EVENT_VALUES_4,
+    [STATEMENT_EVENT_INSERT_16] =
+        EVENT_INSERT EVENT_VALUES_4 ", " EVENT_VALUES_4 ", " EVENT_VALUES_4 ", " EVENT_VALUES_4,
     [STATEMENT_TYPE_GET] = "SELECT type_no FROM event_types WHERE category = ? AND type = ?",
     [STATEMENT_TYPE_INSERT] = "INSERT INTO event_types (category, type) VALUES (?, ?)",
     [STATEMENT_BLOB_INSERT] =
@@ -76,7 +84,9 @@ static const char *const sql[STATEMENT_COUNT] = {
         " worktree_path = coalesce(?, worktree_path), branch_name = coalesce(?, branch_name),"
         " merge_status = coalesce(?, merge_status), started_at = coalesce(?, started_at),"
         " finished_at = coalesce(?, finished_at), error = coalesce(?, error)"
-        " WHERE id = ? AND run_no = ?",
+        " WHERE id = ? AND run_no = ? AND status <> 'closed' AND (?10 IS NULL OR status = ?10 OR"
+        " EXISTS (SELECT 1 FROM lifecycle_edges WHERE from_status = status AND to_status = ?10))",
+    [STATEMENT_AGENT_STATUS_GET] = "SELECT status FROM sub_agents WHERE id = ? AND run_no = ?",
 
     [STATEMENT_RUN_INSERT] = "INSERT INTO runs (id, status, described, created_at)"
                              " VALUES (?, 'queued', 0, ?) ON CONFLICT (id) DO NOTHING",
@@ -84,7 +94,8 @@ static const char *const sql[STATEMENT_COUNT] = {
         "INSERT INTO inbox (run_no, kind, body, sender, at) VALUES (?, ?, ?, ?, ?)",
     [STATEMENT_INBOX_OPEN] = "SELECT id, kind, body, sender, at FROM inbox"
                              " WHERE run_no = ? AND consumed_seq IS NULL ORDER BY id",
-    [STATEMENT_INBOX_CONSUME] = "UPDATE inbox SET consumed_seq = ? WHERE id = ? AND run_no = ?",
+    [STATEMENT_INBOX_CONSUME] = "UPDATE inbox SET consumed_seq = ?"
+                                " WHERE id = ? AND run_no = ? AND consumed_seq IS NULL",
 
     [STATEMENT_RUNS_ALL] = RUN_COLUMNS " ORDER BY r.run_no DESC LIMIT ?",
     [STATEMENT_RUNS_BY_STATUS] = RUN_COLUMNS " WHERE r.status = ? ORDER BY r.run_no DESC LIMIT ?",
@@ -101,9 +112,10 @@ static const char *const sql[STATEMENT_COUNT] = {
         " ON CONFLICT (id) DO NOTHING",
 
     [STATEMENT_RECORD_GET] =
-        "SELECT version, value_json FROM records WHERE resource_type = ? AND resource_id = ?",
+        "SELECT version, value_json, who FROM records WHERE resource_type = ? AND resource_id = ?",
     [STATEMENT_RECORD_LAST_VERSION] =
-        "SELECT max(version) FROM records_history WHERE resource_type = ? AND resource_id = ?",
+        "SELECT version, who FROM records_history WHERE resource_type = ? AND resource_id = ?"
+        " ORDER BY version DESC LIMIT 1",
     [STATEMENT_RECORD_SET] =
         "INSERT INTO records (resource_type, resource_id, version, value_json, who, updated_at)"
         " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (resource_type, resource_id) DO UPDATE SET"
@@ -113,6 +125,14 @@ static const char *const sql[STATEMENT_COUNT] = {
     [STATEMENT_RECORD_HISTORY] =
         "INSERT INTO records_history (resource_type, resource_id, version, value_json, who,"
         " updated_at) VALUES (?, ?, ?, ?, ?, ?)",
+    [STATEMENT_RECORDS] = "SELECT resource_type, resource_id, version, value_json, who, updated_at"
+                          " FROM records WHERE ?1 IS NULL OR resource_type = ?1"
+                          " ORDER BY resource_type, resource_id",
+    /* rowid: nothing is ever deleted there, so it grows with time, which updated_at need not. */
+    [STATEMENT_RECORDS_HISTORY] =
+        "SELECT resource_type, resource_id, version, value_json, who, updated_at"
+        " FROM records_history WHERE (?1 IS NULL OR resource_type = ?1)"
+        " AND (?2 IS NULL OR resource_id = ?2) ORDER BY rowid DESC LIMIT ?3",
 
     [STATEMENT_INTEGRITY] = "PRAGMA integrity_check(1)",
     [STATEMENT_FOREIGN_KEYS] = "PRAGMA foreign_key_check",

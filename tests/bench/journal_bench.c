@@ -1,8 +1,10 @@
 /* The store alone: events appended through port/store.h in groups, against bare SQLite inserting rows of the same
  * shape in groups of the same size, both in WAL mode with synchronous FULL and in the same directory. The two take
- * turns, so that a disk that is busy for a while slows both. Prints one JSON object. One thread.
+ * turns, so that a disk that is busy for a while slows both. Prints one JSON object, with the CPU time per event of both
+ * beside the events per second. One thread.
  *
  * Usage: bench-journal DIRECTORY EVENTS GROUP        EVENTS per side, in ROUNDS rounds */
+#include <sodium.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +27,7 @@ static const char summary[] = "replied, 600 tokens in, 40 out, one call";
 
 struct side {
     double seconds[ROUNDS];
+    double cpu;   /* seconds, all rounds */
     uint64_t seq; /* of the last event */
     uint64_t tails[AGENTS];
 };
@@ -35,11 +38,27 @@ _Noreturn static void fail(const char *what, const char *why)
     exit(1);
 }
 
-static double now(void)
+static double clock_seconds(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+struct watch {
+    double wall, cpu;
+};
+
+static struct watch watch_start(void)
+{
+    return (struct watch){clock_seconds(CLOCK_MONOTONIC), clock_seconds(CLOCK_PROCESS_CPUTIME_ID)};
+}
+
+/* Seconds since the start; the CPU time goes to the side. */
+static double watch_stop(const struct watch *watch, struct side *side)
+{
+    side->cpu += clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - watch->cpu;
+    return clock_seconds(CLOCK_MONOTONIC) - watch->wall;
 }
 
 /* The next event of a side: the agents take turns. */
@@ -83,7 +102,7 @@ static double store_round(struct store *store, uint64_t epoch, struct side *side
                           size_t group)
 {
     struct event_row rows[GROUP_MAX];
-    double begin = now();
+    struct watch watch = watch_start();
     for (size_t done = 0; done < events; done += group) {
         for (size_t i = 0; i < group; i++)
             rows[i] = event_next(side);
@@ -93,7 +112,7 @@ static double store_round(struct store *store, uint64_t epoch, struct side *side
         if (batch.result != APPEND_DURABLE)
             fail("append", batch.err.message);
     }
-    return now() - begin;
+    return watch_stop(&watch, side);
 }
 
 /* --- bare SQLite ------------------------------------------------------------------------------------------ */
@@ -150,7 +169,7 @@ static double bare_round(sqlite3 *db, struct side *side, size_t events, size_t g
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             -1, &stmt, NULL) != SQLITE_OK)
         fail("prepare", sqlite3_errmsg(db));
-    double begin = now();
+    struct watch watch = watch_start();
     for (size_t done = 0; done < events; done += group) {
         bare_run(db, "BEGIN IMMEDIATE");
         for (size_t i = 0; i < group; i++) {
@@ -159,7 +178,7 @@ static double bare_round(sqlite3 *db, struct side *side, size_t events, size_t g
         }
         bare_run(db, "COMMIT");
     }
-    double seconds = now() - begin;
+    double seconds = watch_stop(&watch, side);
     sqlite3_finalize(stmt);
     return seconds;
 }
@@ -202,6 +221,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench-journal DIRECTORY EVENTS GROUP\n");
         return 2;
     }
+    if (sodium_init() < 0)
+        fail("sodium_init", "failed");
     events -= events % group;
     struct store *store = store_start(argv[1], &epoch);
     sqlite3 *bare = bare_start(argv[1]);
@@ -211,10 +232,13 @@ int main(int argc, char **argv)
         ratios[i] = bare_side.seconds[i] / store_side.seconds[i];
     }
     printf("{\"synchronous\":%d,\"bare_synchronous\":%d,\"store_per_second\":%.0f,"
-           "\"bare_per_second\":%.0f,\"ratio\":%.3f,\"group\":%zu,\"payload_bytes\":%zu}\n",
+           "\"bare_per_second\":%.0f,\"ratio\":%.3f,\"store_cpu_us\":%.2f,\"bare_cpu_us\":%.2f,"
+           "\"group\":%zu,\"payload_bytes\":%zu}\n",
            pragma(((struct sqlite_store *)store)->db, "PRAGMA synchronous"),
            pragma(bare, "PRAGMA synchronous"), (double)events / median(store_side.seconds),
-           (double)events / median(bare_side.seconds), median(ratios), group, sizeof payload - 1);
+           (double)events / median(bare_side.seconds), median(ratios),
+           store_side.cpu * 1e6 / (double)store_side.seq,
+           bare_side.cpu * 1e6 / (double)bare_side.seq, group, sizeof payload - 1);
     store->ops->close(store);
     sqlite3_close(bare);
     return 0;

@@ -139,6 +139,102 @@ static void a_lease_needs_a_short_name_and_a_time(void **state)
     assert_int_equal(take(f->s, &run, STR("b"), NOW).epoch, 0);
 }
 
+static struct run_begin beginning(const struct id *id)
+{
+    return (struct run_begin){.run_id = id_str(id),
+                              .session_id = STR("s"),
+                              .user_id = STR("u"),
+                              .workspace_id = STR("w"),
+                              .body = STR("{\"task\":\"t\"}"),
+                              .sender = STR("cli"),
+                              .owner = STR("tester"),
+                              .ttl_ms = TTL,
+                              .now = NOW};
+}
+
+static int see_start(void *user, const struct inbox_message *message)
+{
+    int64_t *id = user;
+    assert_true(str_is(message->kind, "start"));
+    assert_true(str_is(message->body, "{\"task\":\"t\"}"));
+    assert_true(str_is(message->sender, "cli"));
+    assert_int_equal(*id, 0);
+    *id = message->id;
+    return 0;
+}
+
+static void a_run_begins_with_its_message_and_its_lease(void **state)
+{
+    struct store_fixture *f = *state;
+    struct err err = ERR_INIT;
+    struct lease lease;
+    struct test_run run = {.id = test_id(1)};
+    struct run_begin begin = beginning(&run.id);
+    int64_t seen = 0;
+    check_ok(f->s->ops->begin(f->s, &begin, &lease, &run.start_message, &err), err);
+    assert_true(lease.epoch > 0);
+    assert_string_equal(lease.holder, "tester");
+    assert_int_equal(lease.expires_at, NOW + TTL);
+    run.epoch = lease.epoch;
+    check_ok(f->s->ops->inbox_take(f->s, id_str(&run.id), run.epoch, see_start, &seen, &err), err);
+    assert_int_equal(seen, run.start_message);
+    assert_int_equal(take(f->s, &run, STR("b"), NOW).epoch, 0);
+    test_append(f->s, &run, "{}");
+    assert_int_equal(test_verify(f->s, &run.id), 1);
+}
+
+static void a_run_begins_once(void **state)
+{
+    struct store_fixture *f = *state;
+    struct err err = ERR_INIT;
+    struct lease lease;
+    struct test_run run = test_owned(f->s, 1);
+    struct run_begin begin = beginning(&run.id);
+    int64_t message, seen = 0;
+    check_class(f->s->ops->begin(f->s, &begin, &lease, &message, &err), err, ERR_USAGE);
+    err = ERR_INIT;
+    check_ok(f->s->ops->inbox_take(f->s, id_str(&run.id), run.epoch, see_start, &seen, &err), err);
+    assert_int_equal(seen, run.start_message);
+    test_append(f->s, &run, "{}");
+}
+
+static int ignore_run(void *user, const struct stored_run *run)
+{
+    return 0;
+}
+
+static void a_run_that_cannot_begin_leaves_nothing(void **state)
+{
+    struct store_fixture *f = *state;
+    struct err err;
+    struct lease lease;
+    struct id id = test_id(1);
+    int64_t message;
+    for (int broken = 0; broken < 5; broken++) {
+        struct run_begin begin = beginning(&id);
+        switch (broken) {
+        case 0:
+            begin.owner = STR("");
+            break;
+        case 1:
+            begin.ttl_ms = 0;
+            break;
+        case 2:
+            begin.session_id = STR_NONE;
+            break;
+        case 3:
+            begin.body = STR_NONE;
+            break;
+        case 4:
+            begin.run_id = STR("short");
+            break;
+        }
+        check_class(f->s->ops->begin(f->s, &begin, &lease, &message, &err), err, ERR_USAGE);
+        check_class(f->s->ops->run(f->s, id_str(&id), NOW, ignore_run, NULL, &err), err,
+                    ERR_NOT_FOUND);
+    }
+}
+
 struct store_promises store_lease_promises(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -154,6 +250,9 @@ struct store_promises store_lease_promises(void)
         PROMISE(a_released_lease_is_free_at_once),
         PROMISE(releasing_an_old_epoch_leaves_the_new_owner_alone),
         PROMISE(a_lease_needs_a_short_name_and_a_time),
+        PROMISE(a_run_begins_with_its_message_and_its_lease),
+        PROMISE(a_run_begins_once),
+        PROMISE(a_run_that_cannot_begin_leaves_nothing),
     };
     return (struct store_promises){tests, sizeof tests / sizeof tests[0]};
 }

@@ -286,6 +286,78 @@ static void a_failed_sync_leaves_the_outcome_unknown(void **state)
     assert_true(test_verify(f->s, &run.id) >= 1);
 }
 
+/* Each write, truncation and sync counts as one step of the machine. */
+static void a_large_commit_takes_few_writes(void **state)
+{
+    static char payload[900];
+    static struct event_row events[200];
+    struct store_fixture *f = *state;
+    struct powercut *machine = powercut_new("counting", 1);
+    const struct sqlite_store_config config = {.path = path_of(f), .vfs = "counting"};
+    struct err err = ERR_INIT;
+    struct store *s = NULL;
+    close_store(f);
+    check_ok(sqlite_store_open(&config, &s, &err), err);
+    struct test_run run = test_owned(s, 1);
+    test_append(s, &run, "{}");
+    memset(payload, 'p', sizeof payload - 1);
+    for (size_t i = 0; i < 200; i++)
+        events[i] = test_event(&run, 0, payload);
+    struct append_batch batch = test_batch(&run, events, 200);
+    powercut_arm(machine, 8);
+    s->ops->append(s, &batch, 1);
+    assert_int_equal(batch.result, APPEND_DURABLE);
+    assert_false(powercut_is_off(machine));
+    powercut_arm(machine, 0);
+    s->ops->close(s);
+    powercut_free(machine);
+    f->s = test_open(&f->opener);
+    assert_int_equal(test_verify(f->s, &run.id), 201);
+}
+
+/* What a handle could not write must not reach the file later, when others have written there. */
+static void a_handle_that_failed_leaves_the_others_alone(void **state)
+{
+    struct store_fixture *f = *state;
+    struct powercut *machine = powercut_new("failing", 1);
+    const struct sqlite_store_config config = {.path = path_of(f), .vfs = "failing"};
+    const enum powercut_fault faults[] = {POWERCUT_DISK_FULL, POWERCUT_SYNC_FAILED};
+    struct err err = ERR_INIT;
+    struct store *failed = NULL, *other = NULL;
+    struct lease lease;
+    close_store(f);
+    check_ok(sqlite_store_open(&config, &failed, &err), err);
+    check_ok(sqlite_store_open(&config, &other, &err), err);
+    struct test_run runs[2] = {test_owned(failed, 1), test_owned(failed, 2)};
+    for (size_t i = 0; i < 2; i++) {
+        struct test_run before = runs[i];
+        struct event_row event = test_event(&runs[i], 0, "{\"lost\":true}");
+        struct append_batch batch = test_batch(&runs[i], &event, 1);
+        powercut_break(machine, faults[i]);
+        failed->ops->append(failed, &batch, 1);
+        assert_int_equal(batch.result, APPEND_UNKNOWN);
+        powercut_break(machine, POWERCUT_HEALTHY);
+        runs[i] = before;
+        check_ok(
+            other->ops->lease(other, id_str(&runs[i].id), STR("b"), TTL, NOW + TTL, &lease, &err),
+            err);
+        runs[i].epoch = lease.epoch;
+        if (test_head(other, &runs[i]) == 1)
+            runs[i].seq = runs[i].prev[0] = 1;
+        for (int k = 0; k < 3; k++)
+            test_append(other, &runs[i], "{\"kept\":true}");
+        assert_int_equal(test_verify(failed, &runs[i].id), runs[i].seq);
+    }
+    failed->ops->close(failed);
+    check_ok(other->ops->check(other, &err), err);
+    other->ops->close(other);
+    powercut_free(machine);
+    f->s = test_open(&f->opener);
+    check_ok(f->s->ops->check(f->s, &err), err);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(test_verify(f->s, &runs[i].id), runs[i].seq);
+}
+
 static void a_crowd_creates_one_store(void **state)
 {
     struct store_fixture *f = *state;
@@ -336,6 +408,8 @@ int main(void)
         PROMISE(a_place_that_cannot_be_made_says_so),
         PROMISE(a_full_disk_leaves_the_outcome_unknown_and_is_named),
         PROMISE(a_failed_sync_leaves_the_outcome_unknown),
+        PROMISE(a_large_commit_takes_few_writes),
+        PROMISE(a_handle_that_failed_leaves_the_others_alone),
         PROMISE(a_crowd_creates_one_store),
     };
     return place_run("store_open", PLACE_OWN_TESTS, own, sizeof own / sizeof own[0]);

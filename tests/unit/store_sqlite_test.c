@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "core/run/lifecycle.h"
+#include "store/handle.h"
 #include "store_place.h"
 
 static const char long_payload[] = "{\"pad\":\""
@@ -84,6 +85,55 @@ static void the_database_itself_refuses(void **state)
     }
     sqlite3_close(db);
     assert_int_equal(test_verify(f->s, &run.id), 2);
+}
+
+/* Its own handles run without triggers: what these would refuse cannot even be prepared there. */
+static void a_handle_cannot_prepare_what_the_database_refuses(void **state)
+{
+    static const char *const statements[] = {
+        "UPDATE events SET summary = 'x'",
+        "DELETE FROM events",
+        "UPDATE blobs SET bytes = x'00'",
+        "DELETE FROM runs",
+        "UPDATE runs SET id = 'x'",
+        "UPDATE runs SET run_no = 2",
+        "DELETE FROM sub_agents",
+        "UPDATE sub_agents SET context_json = '{}'",
+        "UPDATE sub_agents SET id = 'x'",
+        "UPDATE sub_agents SET run_no = 1",
+        "UPDATE sub_agents SET parent_id = 'x'",
+        "DELETE FROM leases",
+        "UPDATE inbox SET body = '{}'",
+        "DELETE FROM inbox",
+        "UPDATE records_history SET who = 'x'",
+        "DELETE FROM records_history",
+        "INSERT INTO lifecycle_edges VALUES ('created', 'closed')",
+        "UPDATE lifecycle_edges SET to_status = 'closed'",
+        "DELETE FROM lifecycle_edges",
+        "DROP TRIGGER events_update",
+        "ALTER TABLE events ADD COLUMN x",
+        "CREATE TABLE x (y)",
+        "CREATE TEMP TABLE x (y)",
+        "ATTACH ':memory:' AS x",
+    };
+    struct store_fixture *f = *state;
+    sqlite3 *db = sqlite_store_of(f->s)->db;
+    sqlite3_stmt *stmt = NULL;
+    for (size_t i = 0; i < sizeof statements / sizeof statements[0]; i++) {
+        int code = sqlite3_prepare_v2(db, statements[i], -1, &stmt, NULL);
+        if (code != SQLITE_AUTH)
+            fail_msg("%s: code %d: %s", statements[i], code, sqlite3_errmsg(db));
+        assert_null(stmt);
+    }
+}
+
+/* REPLACE removes a row without asking any trigger on DELETE, and no authorizer sees it. */
+static void no_statement_of_a_handle_replaces_a_row(void **state)
+{
+    for (int i = 0; i < STATEMENT_COUNT; i++) {
+        if (strstr(statement_sql((enum statement)i), "REPLACE"))
+            fail_msg("%s", statement_sql((enum statement)i));
+    }
 }
 
 static void the_edges_are_those_of_the_core(void **state)
@@ -237,6 +287,8 @@ int main(void)
 {
     const struct CMUnitTest own[] = {
         PROMISE(the_database_itself_refuses),
+        PROMISE(a_handle_cannot_prepare_what_the_database_refuses),
+        PROMISE(no_statement_of_a_handle_replaces_a_row),
         PROMISE(the_edges_are_those_of_the_core),
         PROMISE(the_view_shows_text_ids_and_whole_payloads),
         PROMISE(a_long_payload_is_stored_once),
