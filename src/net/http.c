@@ -1,55 +1,17 @@
-/* The HTTP client: requests, deadlines and how a transfer ends; the sockets are http_pool.c's.
+/* The HTTP client: requests, deadlines and how a transfer ends; the sockets are http_pool.c's,
+ * and what a curl handle is told is http_handle.c's.
  * Deadlines are ours and not curl's, so that each has its own message: one timer per transfer,
  * armed for the earliest one; activity only notes the time.
  *
  * curl may not be re-entered from its callbacks, so these take notes. A transfer ends in
  * transfer_end, which runs from the loop: when the pool reports it, or from the transfer's timer.
  * Does not parse bodies, does not retry. Runs on the loop thread. */
-#include "net/http.h"
-
-#include <curl/curl.h>
 #include <stdlib.h>
 
-#include "net/http_explain.h"
-#include "net/http_pool.h"
+#include "net/http_transfer.h"
 
 #define DEADLINE_MAX_MS ((int64_t)30 * 24 * 3600 * 1000)
-
-struct http {
-    struct http_pool pool;           /* first: the pool's callbacks get the client from it */
-    struct http_transfer *transfers; /* doubly linked, newest first */
-    enum { CLIENT_OPEN, CLIENT_CLOSING, CLIENT_CLOSED } state;
-};
-
-enum phase { PHASE_CONNECT, PHASE_FIRST_BYTE, PHASE_BODY, PHASE_GRACE, PHASE_ENDING, PHASE_ENDED };
-
-struct http_transfer {
-    struct http *http;
-    struct http_multi *multi;
-    struct http_transfer *next, *previous;
-    CURL *easy;
-    struct curl_slist *headers;
-    struct buf body;
-    struct http_deadlines deadlines;
-    struct http_handlers handlers;
-    struct http_url url;
-    uv_timer_t timer;
-    enum phase phase;
-    uint64_t started,
-        active; /* loop time of the start, and of the phase's start or last piece of body */
-    size_t header_bytes, body_bytes;
-    int status;
-    bool connected;
-    struct err failure; /* class NONE until something decided how this ends */
-    char detail[CURL_ERROR_SIZE];
-};
-
-static void *must(void *memory)
-{
-    if (!memory)
-        abort();
-    return memory;
-}
+#define SPARES_MAX 512 /* finished transfers that wait to be used again */
 
 int http_global_init(struct err *err)
 {
@@ -78,12 +40,29 @@ static void transfer_closed(uv_handle_t *handle)
     client_settle(http);
 }
 
-static void transfer_release(struct http_transfer *transfer)
+static void transfer_free(struct http_transfer *transfer)
 {
     curl_easy_cleanup(transfer->easy);
-    curl_slist_free_all(transfer->headers);
+    handle_forget_headers(transfer);
+    buf_release(&transfer->headers_set);
+    buf_release(&transfer->url_set);
     buf_release(&transfer->body);
     uv_close((uv_handle_t *)&transfer->timer, transfer_closed);
+}
+
+/* Its handle is off the pool. */
+static void transfer_release(struct http_transfer *transfer)
+{
+    struct http *http = transfer->http;
+    if (http->state != CLIENT_OPEN || http->spare_count == SPARES_MAX) {
+        transfer_free(transfer);
+        return;
+    }
+    uv_timer_stop(&transfer->timer);
+    buf_release(&transfer->body);
+    transfer->next = http->spares;
+    http->spares = transfer;
+    http->spare_count++;
 }
 
 static void headers_too_large(struct http_transfer *transfer)
@@ -220,7 +199,7 @@ static void transfer_phase(struct http_transfer *transfer, enum phase phase)
 /* --- curl's callbacks: they take notes and never end a transfer
  * -------------------------------------- */
 
-static int on_connected(void *user, char *ip, char *local_ip, int port, int local_port)
+int http_on_connected(void *user, char *ip, char *local_ip, int port, int local_port)
 {
     struct http_transfer *transfer = user;
     transfer->connected = true;
@@ -229,7 +208,7 @@ static int on_connected(void *user, char *ip, char *local_ip, int port, int loca
     return CURL_PREREQFUNC_OK;
 }
 
-static size_t on_header(char *bytes, size_t size, size_t count, void *user)
+size_t http_on_header(char *bytes, size_t size, size_t count, void *user)
 {
     struct http_transfer *transfer = user;
     size_t n = size * count;
@@ -241,7 +220,7 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *user)
     return 0;
 }
 
-static size_t on_data(char *bytes, size_t size, size_t count, void *user)
+size_t http_on_data(char *bytes, size_t size, size_t count, void *user)
 {
     struct http_transfer *transfer = user;
     size_t n = size * count;
@@ -294,8 +273,12 @@ static void on_settled(struct http_pool *pool)
 
 struct http *http_new(uv_loop_t *loop)
 {
-    struct http *http = must(calloc(1, sizeof *http));
+    struct http *http = http_must(calloc(1, sizeof *http));
     http->pool = (struct http_pool){.loop = loop, .ended = on_ended, .settled = on_settled};
+    buf_init(&http->url_text, HTTP_URL_MAX);
+    const char *file = secure_getenv("SSL_CERT_FILE");
+    if (file && file[0] != '\0')
+        http->authorities = http_must(strdup(file));
     return http;
 }
 
@@ -316,6 +299,8 @@ static void client_settle(struct http *http)
     if (http->pool.handles > 0)
         return;
     http_pool_free(&http->pool);
+    buf_release(&http->url_text);
+    free(http->authorities);
     free(http);
 }
 
@@ -324,74 +309,16 @@ void http_free(struct http *http)
     for (struct http_transfer *t = http->transfers; t; t = t->next)
         http_abort(t);
     http->state = CLIENT_CLOSING;
+    while (http->spares) {
+        struct http_transfer *spare = http->spares;
+        http->spares = spare->next;
+        transfer_free(spare);
+    }
     client_settle(http);
 }
 
 /* --- starting and aborting
  * --------------------------------------------------------------------------- */
-
-static int headers_copy(struct http_transfer *transfer, const struct http_request *request,
-                        struct err *err)
-{
-    /* curl would ask for permission ("Expect") before a large body and wait a second for servers
-     * that do not answer that. */
-    transfer->headers = must(curl_slist_append(NULL, "Expect:"));
-    struct buf line;
-    buf_init(&line, HTTP_HEADER_MAX);
-    int result = 0;
-    for (size_t i = 0; i < request->header_count && result == 0; i++) {
-        struct str header = request->headers[i];
-        buf_clear(&line);
-        buf_str(&line, header);
-        if (header.n == 0 || line.failed || memchr(header.p, '\r', header.n) ||
-            memchr(header.p, '\n', header.n) || memchr(header.p, '\0', header.n))
-            result = err_set(err, ERR_CONFIG,
-                             "request header %zu is empty, too long or holds a line break", i + 1);
-        else
-            transfer->headers = must(curl_slist_append(transfer->headers, line.p));
-    }
-    /* A header may be a secret. */
-    if (line.p)
-        explicit_bzero(line.p, line.capacity);
-    buf_release(&line);
-    return result;
-}
-
-static int easy_prepare(struct http_transfer *transfer, const struct http_request *request,
-                        struct err *err)
-{
-    CURL *easy = transfer->easy = must(curl_easy_init());
-    char url[HTTP_URL_MAX + 1];
-    memcpy(url, request->url.p, request->url.n);
-    url[request->url.n] = '\0';
-    int64_t connect = transfer->deadlines.connect_ms + 1000; /* behind our own */
-    int bad = 0;
-    bad |= curl_easy_setopt(easy, CURLOPT_URL, url);
-    bad |= curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    bad |= curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    bad |= curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-    bad |= curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
-    bad |= curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-    bad |= curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-    bad |= curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect);
-    bad |= curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->headers);
-    bad |= curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->detail);
-    bad |= curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
-    bad |= curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connected);
-    bad |= curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer);
-    bad |= curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
-    bad |= curl_easy_setopt(easy, CURLOPT_HEADERDATA, transfer);
-    bad |= curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_data);
-    bad |= curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
-    if (transfer->url.loopback)
-        bad |= curl_easy_setopt(easy, CURLOPT_PROXY, "");
-    if (request->method == HTTP_POST) {
-        bad |= curl_easy_setopt(easy, CURLOPT_POST, 1L);
-        bad |= curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)transfer->body.n);
-        bad |= curl_easy_setopt(easy, CURLOPT_POSTFIELDS, buf_view(&transfer->body).p);
-    }
-    return bad ? err_set(err, ERR_BUG, "libcurl refused an option") : 0;
-}
 
 static int64_t deadline_limit(int64_t ms)
 {
@@ -413,23 +340,69 @@ static int deadlines_copy(struct http_transfer *transfer, const struct http_dead
     return 0;
 }
 
+static int url_check(struct http *http, struct str text, struct http_url *url, struct err *err)
+{
+    if (http->url_text.n == 0 || !str_eq(buf_view(&http->url_text), text)) {
+        buf_clear(&http->url_text);
+        if (http_url_parse(text, &http->url, err) != 0)
+            return -1;
+        buf_str(&http->url_text, text);
+    }
+    *url = http->url;
+    return 0;
+}
+
+/* A finished one, or a new one; all that is about one request is blank. */
+static struct http_transfer *transfer_take(struct http *http, struct err *err)
+{
+    struct http_transfer *transfer = http->spares;
+    if (transfer) {
+        http->spares = transfer->next;
+        http->spare_count--;
+        transfer->next = transfer->previous = NULL;
+        transfer->header_bytes = transfer->body_bytes = 0;
+        transfer->status = 0;
+        transfer->connected = false;
+        transfer->failure = (struct err)ERR_INIT;
+        transfer->detail[0] = '\0';
+        return transfer;
+    }
+    transfer = http_must(calloc(1, sizeof *transfer));
+    transfer->http = http;
+    transfer->easy = http_must(curl_easy_init());
+    buf_init(&transfer->url_set, HTTP_URL_MAX);
+    buf_init(&transfer->headers_set, (size_t)4 * HTTP_HEADER_MAX);
+    http->pool.handles++;
+    uv_timer_init(http->pool.loop, &transfer->timer);
+    transfer->timer.data = transfer;
+    if (handle_prepare(transfer, err) == 0)
+        return transfer;
+    transfer_free(transfer);
+    return NULL;
+}
+
 int http_start(struct http *http, const struct http_request *request,
                struct http_transfer **started, struct err *err)
 {
-    struct http_transfer *transfer = must(calloc(1, sizeof *transfer));
-    transfer->http = http;
-    transfer->handlers = request->handlers;
+    struct buf body = {0};
     if (request->body) {
-        transfer->body = *request->body;
-        buf_init(request->body, transfer->body.max);
+        body = *request->body;
+        buf_init(request->body, body.max);
     }
-    if (http->state != CLIENT_OPEN) {
+    struct http_transfer *transfer = NULL;
+    if (http->state != CLIENT_OPEN)
         err_set(err, ERR_BUG, "a request on a closed HTTP client");
-        goto out;
+    else
+        transfer = transfer_take(http, err);
+    if (!transfer) {
+        buf_release(&body);
+        return -1;
     }
-    if (http_url_parse(request->url, &transfer->url, err) != 0 ||
+    transfer->body = body;
+    transfer->handlers = request->handlers;
+    if (url_check(http, request->url, &transfer->url, err) != 0 ||
         deadlines_copy(transfer, &request->deadlines, err) != 0 ||
-        headers_copy(transfer, request, err) != 0 || easy_prepare(transfer, request, err) != 0)
+        handle_set_request(transfer, request, err) != 0)
         goto out;
 
     transfer->multi = http_pool_add(&http->pool, transfer->easy);
@@ -441,19 +414,13 @@ int http_start(struct http *http, const struct http_request *request,
     if (transfer->next)
         transfer->next->previous = transfer;
     http->transfers = transfer;
-    http->pool.handles++;
-    uv_timer_init(http->pool.loop, &transfer->timer);
-    transfer->timer.data = transfer;
     uv_update_time(http->pool.loop); /* the loop's clock stands still while a handler works */
     transfer->started = uv_now(http->pool.loop);
     transfer_phase(transfer, PHASE_CONNECT);
     *started = transfer;
     return 0;
 out:
-    curl_easy_cleanup(transfer->easy);
-    curl_slist_free_all(transfer->headers);
-    buf_release(&transfer->body);
-    free(transfer);
+    transfer_release(transfer);
     return -1;
 }
 

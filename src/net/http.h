@@ -6,7 +6,8 @@
  * http_abort. Handlers may abort transfers; `done` may start
  * one too, `data` may not (libcurl refuses to be called from inside itself). Redirects are not followed: a request carries
  * credentials, and they belong to the host they were meant for. No request goes through a proxy
- * from the environment when its host is a loopback address.
+ * from the environment when its host is a loopback address. Behind TLS, HTTP/2 is spoken where the
+ * server offers it. SSL_CERT_FILE names a file of authorities that stands in for the system's.
  *
  * Errors name the server as scheme, host, port and path: no query, no header, nothing of the body.
  */

@@ -125,11 +125,11 @@ static const struct explanation {
      ": is it an https server, and does it speak TLS 1.2 or newer?"},
     {CURLE_PEER_FAILED_VERIFICATION, ERR_PROVIDER, DETAIL_CURL, "the TLS certificate of ",
      " is not trusted (wrong host name, expired, or from an unknown authority): fix the "
-     "certificate "
-     "or add its authority to the system's"},
+     "certificate, add its authority to the system's, or name the authority's file in "
+     "SSL_CERT_FILE"},
     {CURLE_SSL_CACERT_BADFILE, ERR_PROVIDER, DETAIL_CURL, "the TLS certificate of ",
-     " cannot be verified, because the system's list of authorities cannot be read: install "
-     "ca-certificates"},
+     " cannot be verified, because the list of authorities cannot be read: install "
+     "ca-certificates, or correct SSL_CERT_FILE"},
     {CURLE_SSL_CLIENTCERT, ERR_PROVIDER, DETAIL_NONE, "",
      " asks for a client certificate, and cadre has none"},
     {CURLE_SSL_CIPHER, ERR_PROVIDER, DETAIL_CURL, "no TLS cipher in common with ", ""},

@@ -24,13 +24,6 @@ struct watch {
     int events; /* what curl waits for */
 };
 
-static void *must(void *memory)
-{
-    if (!memory)
-        abort();
-    return memory;
-}
-
 static void handle_gone(struct http_pool *pool)
 {
     pool->handles--;
@@ -59,7 +52,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *user, void *s
         return 0;
     }
     if (!watch) {
-        watch = must(calloc(1, sizeof *watch));
+        watch = http_must(calloc(1, sizeof *watch));
         watch->multi = multi;
         watch->fd = fd;
         /* An error here would make curl give up the whole multi handle; without a watch it is only
@@ -142,9 +135,9 @@ static void on_soon(uv_idle_t *soon)
 
 static struct http_multi *multi_new(struct http_pool *pool)
 {
-    struct http_multi *multi = must(calloc(1, sizeof *multi));
+    struct http_multi *multi = http_must(calloc(1, sizeof *multi));
     multi->pool = pool;
-    multi->curl = must(curl_multi_init());
+    multi->curl = http_must(curl_multi_init());
     uv_timer_init(pool->loop, &multi->timer);
     uv_idle_init(pool->loop, &multi->soon);
     multi->timer.data = multi;
@@ -157,7 +150,7 @@ static struct http_multi *multi_new(struct http_pool *pool)
     /* Connections kept alive; curl's default shrinks with the transfers in flight. */
     curl_multi_setopt(multi->curl, CURLMOPT_MAXCONNECTS, (long)HTTP_PER_MULTI);
     pool->multis =
-        must(realloc(pool->multis, (pool->multi_count + 1) * sizeof(struct http_multi *)));
+        http_must(realloc(pool->multis, (pool->multi_count + 1) * sizeof(struct http_multi *)));
     pool->multis[pool->multi_count++] = multi;
     return multi;
 }

@@ -6,6 +6,7 @@
 
 #include <curl/curl.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <uv.h>
 
 struct http_multi;
@@ -31,5 +32,12 @@ void http_pool_remove(struct http_multi *multi, CURL *easy);
 void http_pool_close(struct http_pool *pool);
 /* Frees the memory, once handles is 0. */
 void http_pool_free(struct http_pool *pool);
+
+static inline void *http_must(void *memory)
+{
+    if (!memory)
+        abort();
+    return memory;
+}
 
 #endif

@@ -105,8 +105,8 @@ static void failures_are_explained_in_words(void **state)
     check_explained(
         CURLE_PEER_FAILED_VERIFICATION, 0, ERR_PROVIDER,
         "the TLS certificate of http://h/v1 is not trusted (wrong host name, expired, or "
-        "from an unknown authority): fix the certificate or add its authority to the "
-        "system's (curl says)");
+        "from an unknown authority): fix the certificate, add its authority to the system's, or "
+        "name the authority's file in SSL_CERT_FILE (curl says)");
     check_explained(CURLE_READ_ERROR, 0, ERR_RETRY, "the request to http://h/v1 failed: curl says");
 }
 
