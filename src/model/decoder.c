@@ -1,5 +1,5 @@
-/* The shared part of the decoders: tells streams from documents, parses each chunk once (only one that does not parse is
- * mended and tried again), keeps text and labels, and judges the end. Knows neither an API's shapes nor the transport.
+/* The shared part of the decoders: tells streams from documents, has each chunk read in place or parses it once (only one
+ * that does not parse is mended and tried again), keeps text and labels, and judges the end. Knows neither an API's shapes nor the transport.
  * Runs on the thread that feeds it. */
 #include "model/decoder.h"
 
@@ -106,23 +106,38 @@ void decoder_finish_reason(struct decoder *decoder, struct str reason)
     buf_str(&decoder->finish, utf8_cut(reason, FINISH_MAX));
 }
 
-void decoder_label(struct buf *label, const struct js *value)
+void decoder_label_text(struct buf *label, struct str text)
 {
     if (label->n == 0)
-        buf_str(label, utf8_cut(js_str(value), CALL_LABEL_MAX));
+        buf_str(label, utf8_cut(text, CALL_LABEL_MAX));
+}
+
+void decoder_label(struct buf *label, const struct js *value)
+{
+    decoder_label_text(label, js_str(value));
+}
+
+void decoder_count_number(int64_t *count, int64_t number)
+{
+    if (number >= 0 && number <= USAGE_MAX)
+        *count = number;
 }
 
 void decoder_count(int64_t *count, const struct js *value)
 {
-    int64_t number = js_int(value, -1);
-    if (number >= 0 && number <= USAGE_MAX)
-        *count = number;
+    decoder_count_number(count, js_int(value, -1));
+}
+
+void decoder_offer(struct decoder *decoder, const struct model_tool *tools, size_t count)
+{
+    text_tools_copy(&decoder->tools, tools, count, &decoder->arena);
 }
 
 static void read_error(struct decoder *decoder, const struct js *root, struct str raw)
 {
     struct str words = failure_words(&decoder->server, root, raw, &decoder->arena);
     decoder->failed = failure_class(root);
+    decoder->load_status = failure_load_status(root);
     decoder->message =
         arena_printf(&decoder->arena, "%.*s answered with an error%s%.*s",
                      STR_FMT(decoder->server.url), words.n > 0 ? ": " : "", STR_FMT(words));
@@ -160,8 +175,12 @@ static enum sse_next on_event(void *user, const struct sse_event *event)
         decoder->done = true;
         return SSE_STOP;
     }
+    bool named_error = str_is(event->type, "error");
+    if (!named_error && decoder->ops->quick && decoder->reading == DECODER_QUICK &&
+        decoder->ops->quick(decoder, data) == DECODER_QUICK)
+        return decoder->failed == ERR_NONE ? SSE_GO_ON : SSE_STOP;
     struct js *root = parse(decoder, data);
-    if (str_is(event->type, "error") || failure_is_error(root)) {
+    if (named_error || failure_is_error(root)) {
         read_error(decoder, root, data);
     } else if (js_kind(root) == JS_OBJECT) {
         decoder->ops->read(decoder, root);
@@ -249,7 +268,7 @@ static void finish_body(struct decoder *decoder, enum decoder_closing closing)
 static bool is_cut(struct str finish)
 {
     return str_is(finish, "length") || str_is(finish, "max_tokens") ||
-           str_is(finish, "model_context_window_exceeded");
+           str_is(finish, "max_output_tokens") || str_is(finish, "model_context_window_exceeded");
 }
 
 static struct str joined(struct arena *arena, struct str text)
@@ -273,24 +292,43 @@ static void join_halves(struct decoder *decoder, struct call_draft *drafts, size
     }
 }
 
+static bool is_filtered(struct str finish)
+{
+    return str_is(finish, "content_filter");
+}
+
+/* The calls, finished. *text is the reply's and loses the calls that are written in it. */
+static size_t finish_calls(struct decoder *decoder, struct str *text, struct tool_call **calls)
+{
+    struct call_draft *drafts = NULL;
+    struct err err = ERR_INIT;
+    struct str finish = buf_view(&decoder->finish);
+    bool cut = is_cut(finish) || is_filtered(finish);
+    size_t count = decoder->ops->drafts(decoder, &drafts);
+    if (decoder->halves == MEND_HALVES)
+        join_halves(decoder, drafts, count);
+    if (count == 0 && !cut)
+        count = text_calls_take(&decoder->tools, text, &decoder->arena, &drafts);
+    if (calls_finish(drafts, &count, cut ? CALLS_CUT : CALLS_WHOLE, &decoder->arena, calls, &err) !=
+        0)
+        decoder_fail(decoder, err.class, err.message);
+    else if (count == 0 && is_filtered(finish))
+        decoder_fail(decoder, ERR_PROVIDER,
+                     "the provider's content filter stopped the answer: put the task in other "
+                     "words, or use another model");
+    return count;
+}
+
 bool decoder_finish(struct decoder *decoder, enum decoder_closing closing,
                     struct model_reply *reply, struct model_failure *failure)
 {
     struct tool_call *calls = NULL;
-    struct call_draft *drafts = NULL;
     size_t count = 0;
-    struct err err = ERR_INIT;
     finish_body(decoder, closing);
-    struct str finish = buf_view(&decoder->finish);
-    enum calls_ending ending = is_cut(finish) ? CALLS_CUT : CALLS_WHOLE;
-    if (decoder->failed == ERR_NONE)
-        count = decoder->ops->drafts(decoder, &drafts);
     show_text(decoder, TEXT_END);
-    if (decoder->halves == MEND_HALVES)
-        join_halves(decoder, drafts, count);
-    if (decoder->failed == ERR_NONE &&
-        calls_finish(drafts, &count, ending, &decoder->arena, &calls, &err) != 0)
-        decoder_fail(decoder, err.class, err.message);
+    struct str finish = buf_view(&decoder->finish), text = buf_view(&decoder->text);
+    if (decoder->failed == ERR_NONE)
+        count = finish_calls(decoder, &text, &calls);
     if (decoder->failed != ERR_NONE) {
         *failure = (struct model_failure){
             .class = decoder->failed,
@@ -298,15 +336,16 @@ bool decoder_finish(struct decoder *decoder, enum decoder_closing closing,
             .message = decoder->message,
             .partial = buf_view(&decoder->text),
             .usage = decoder->usage,
+            .load_status = decoder->load_status,
         };
         return false;
     }
     *reply = (struct model_reply){
-        .text = buf_view(&decoder->text),
+        .text = text,
         .calls = calls,
         .call_count = count,
         .finish = finish,
-        .completeness = ending == CALLS_CUT ? REPLY_CUT : REPLY_WHOLE,
+        .completeness = is_cut(finish) ? REPLY_CUT : REPLY_WHOLE,
         .usage = decoder->usage,
         .response_id = buf_view(&decoder->response_id),
         .model = buf_view(&decoder->model),

@@ -2,7 +2,8 @@
  * clock, no I/O; the same bytes give the same result, however they are cut.
  *
  * The body may be an event stream or one JSON document, whatever its content type says. An answer is complete when its
- * end or its finish reason came; anything less is a failure of class RETRY.
+ * end or its finish reason came; anything less is a failure of class RETRY. One that a content filter stopped is a failure
+ * of class PROVIDER, unless it has calls that are complete.
  *
  * Arguments of a call are always the text of a JSON object. Where the model's text is none, and cannot be repaired
  * without guessing (repair.h), they are
@@ -17,6 +18,7 @@
 #include "model/calls.h"
 #include "model/failure.h"
 #include "model/mend.h"
+#include "model/text_calls.h"
 #include "net/sse.h"
 
 #define DECODER_TEXT_MAX                                                                           \
@@ -33,11 +35,16 @@ enum decoder_closing {
     DECODER_BROKEN, /* the connection broke: what is unfinished does not count */
 };
 
+/* How an event is read: in place where it has a usual shape, or always as a document. */
+enum decoder_reading { DECODER_QUICK, DECODER_THOROUGH };
+
 struct decoder;
 
 /* What an API adds. Each gets the decoder that its own is built around. */
 struct decoder_ops {
     const char *content; /* what a document without an answer lacks: "choices" */
+    /* Reads the text of an event with the same effect as `read`, or THOROUGH without any effect. NULL: never. */
+    enum decoder_reading (*quick)(struct decoder *decoder, struct str text);
     /* The object of one event, or the document. It is no error. */
     void (*read)(struct decoder *decoder, const struct js *root);
     /* The calls so far, in order, in the decoder's arena. */
@@ -54,6 +61,7 @@ struct decoder {
     void (*delta)(void *user, struct str text);
     void *user;
     enum { BODY_UNKNOWN, BODY_EVENTS, BODY_JSON, BODY_PAGE } body;
+    enum decoder_reading reading; /* THOROUGH: for tests that compare the two */
     struct sse sse;
     struct buf json;         /* a body that is one document */
     struct buf mended;       /* a chunk that had to be mended before it parsed */
@@ -67,6 +75,8 @@ struct decoder {
     bool done;             /* the stream's end, or the one document, came */
     enum err_class failed; /* NONE unless it failed; then the message */
     struct str message;
+    int load_status;         /* see struct model_failure */
+    struct text_tools tools; /* whose calls may be written as text; in the arena */
     struct arena arena;
 };
 
@@ -75,6 +85,8 @@ void decoder_init(struct decoder *decoder, const struct decoder_ops *ops,
                   struct model_server server, void (*delta)(void *user, struct str text),
                   void *user);
 void decoder_release(struct decoder *decoder);
+/* Calls of these tools count when they are written as text, too (text_calls.h). Copied. Before the first byte. */
+void decoder_offer(struct decoder *decoder, const struct model_tool *tools, size_t count);
 /* Bytes of the body of an answer with status 2xx. */
 enum decoder_next decoder_feed(struct decoder *decoder, struct str bytes);
 /* Whether text or a call has arrived. */
@@ -93,7 +105,9 @@ void decoder_text(struct decoder *decoder, struct str text);
 void decoder_finish_reason(struct decoder *decoder, struct str reason);
 /* An id or a name: the first one counts; one that is too long is cut. */
 void decoder_label(struct buf *label, const struct js *value);
+void decoder_label_text(struct buf *label, struct str text);
 /* A count of tokens, where it is one. */
 void decoder_count(int64_t *count, const struct js *value);
+void decoder_count_number(int64_t *count, int64_t number);
 
 #endif

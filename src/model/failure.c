@@ -30,6 +30,16 @@ static const char *const final_kinds[] = {
     "content_filter", "context_length", "unprocessable", "too_large",
 };
 
+/* Types and codes that say "too much", and the status that says the same. */
+static const struct {
+    const char *word;
+    int status;
+} load_kinds[] = {
+    {"overload", 529},           {"rate_limit", 429},      {"ratelimit", 429},
+    {"too_many_requests", 429},  {"toomanyrequests", 429}, {"unavailable", 503},
+    {"resource_exhausted", 429},
+};
+
 enum err_class failure_status_class(int status)
 {
     bool retry = status == 408 || status == 409 || status == 429 || status >= 500;
@@ -83,35 +93,68 @@ static int numeric_code(const struct js *value)
     return code >= 400 && code <= 599 ? (int)code : 0;
 }
 
-static bool is_final_kind(struct str kind)
+/* Whether a type or code has this in it, in any case. */
+static bool holds_word(struct str kind, const char *word)
 {
     char text[128];
     size_t n = kind.n < sizeof text - 1 ? kind.n : sizeof text - 1;
     if (n > 0)
         memcpy(text, kind.p, n);
     text[n] = '\0';
+    return strcasestr(text, word) != NULL;
+}
+
+static bool is_final_kind(struct str kind)
+{
     for (size_t i = 0; i < sizeof final_kinds / sizeof final_kinds[0]; i++)
-        if (strcasestr(text, final_kinds[i]))
+        if (holds_word(kind, final_kinds[i]))
             return true;
     return false;
 }
 
-enum err_class failure_class(const struct js *root)
+static const char *const kind_keys[] = {"code", "status", "status_code", "type"};
+enum { KIND_KEYS = sizeof kind_keys / sizeof kind_keys[0] };
+
+/* The object that says what the error is. */
+static const struct js *error_of(const struct js *root)
 {
-    static const char *const keys[] = {"code", "status", "status_code", "type"};
     root = unwrapped(root);
     const struct js *error = js_get(root, "error");
-    if (js_kind(error) != JS_OBJECT)
-        error = root;
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        int code = numeric_code(js_get(error, keys[i]));
-        if (code > 0)
-            return failure_status_class(code);
-    }
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (is_final_kind(js_get_str(error, keys[i])))
+    return js_kind(error) == JS_OBJECT ? error : root;
+}
+
+/* The error's status, if it names one; else 0. */
+static int error_status(const struct js *error)
+{
+    int code = 0;
+    for (size_t i = 0; i < KIND_KEYS && code == 0; i++)
+        code = numeric_code(js_get(error, kind_keys[i]));
+    return code;
+}
+
+enum err_class failure_class(const struct js *root)
+{
+    const struct js *error = error_of(root);
+    int status = error_status(error);
+    if (status > 0)
+        return failure_status_class(status);
+    for (size_t i = 0; i < KIND_KEYS; i++)
+        if (is_final_kind(js_get_str(error, kind_keys[i])))
             return ERR_PROVIDER;
     return ERR_RETRY;
+}
+
+int failure_load_status(const struct js *root)
+{
+    const struct js *error = error_of(root);
+    int status = error_status(error);
+    if (failure_class(root) != ERR_RETRY)
+        return 0;
+    for (size_t i = 0; i < KIND_KEYS && status == 0; i++)
+        for (size_t k = 0; k < sizeof load_kinds / sizeof load_kinds[0] && status == 0; k++)
+            if (holds_word(js_get_str(error, kind_keys[i]), load_kinds[k].word))
+                status = load_kinds[k].status;
+    return status == 429 || status == 503 || status == 529 ? status : 0;
 }
 
 static struct str find_words(const struct js *value, int depth)

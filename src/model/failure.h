@@ -23,6 +23,8 @@ enum err_class failure_status_class(int status);
 bool failure_is_error(const struct js *root);
 /* The class of such an error: by its numeric code or its type; RETRY where they say nothing. */
 enum err_class failure_class(const struct js *root);
+/* 429, 503 or 529 where such an error says that the server has too much to do, else 0. */
+int failure_load_status(const struct js *root);
 /* The server's words in any of the shapes that servers use (error string, error.message, message,
  * detail, lists of them), else all of `body`: one clean line of at most FAILURE_CHARS
  * characters, without the secret; empty when there are none. root may be NULL. */

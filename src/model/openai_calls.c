@@ -14,18 +14,11 @@ struct bracket_count {
 
 struct openai_call {
     struct buf id, name, arguments;
+    struct buf extra; /* text of a JSON object */
     struct bracket_count brackets;
     int64_t index;
     bool has_index;
     uint64_t chunk; /* the last array that had a piece of this call */
-};
-
-/* One entry of a tool_calls array. */
-struct piece {
-    struct str id, name;
-    const struct js *arguments;
-    int64_t index;
-    bool has_index;
 };
 
 void openai_calls_init(struct openai_calls *calls)
@@ -39,6 +32,7 @@ void openai_calls_release(struct openai_calls *calls)
         buf_release(&calls->items[i].id);
         buf_release(&calls->items[i].name);
         buf_release(&calls->items[i].arguments);
+        buf_release(&calls->items[i].extra);
     }
     free(calls->items);
     openai_calls_init(calls);
@@ -81,28 +75,32 @@ static bool read_index(const struct js *value, int64_t *index)
     return true;
 }
 
-static struct piece read_piece(const struct js *entry)
+static struct openai_piece read_piece(const struct js *entry)
 {
     const struct js *function = js_get(entry, "function");
     if (js_kind(function) != JS_OBJECT)
         function = entry;
-    struct piece piece = {
+    const struct js *arguments = js_get(function, "arguments");
+    struct openai_piece piece = {
         .id = js_get_str(entry, "id"),
         .name = js_get_str(function, "name"),
-        .arguments = js_get(function, "arguments"),
+        .arguments = js_str(arguments),
+        .extra = js_get(entry, "extra_content"),
     };
+    if (js_kind(arguments) != JS_STRING && js_kind(arguments) != JS_NULL)
+        piece.value = arguments;
     piece.has_index = read_index(js_get(entry, "index"), &piece.index);
     return piece;
 }
 
-static bool other_index(const struct openai_call *call, const struct piece *piece)
+static bool other_index(const struct openai_call *call, const struct openai_piece *piece)
 {
     return piece->has_index && call->has_index && piece->index != call->index;
 }
 
 /* The piece would belong to `call`: does it begin another one all the same? */
 static bool begins_another(const struct openai_calls *calls, const struct openai_call *call,
-                           const struct piece *piece)
+                           const struct openai_piece *piece)
 {
     if (piece->name.n == 0)
         return false;
@@ -110,17 +108,16 @@ static bool begins_another(const struct openai_calls *calls, const struct openai
         return true;
     if (piece->id.n > 0 && str_eq(piece->id, buf_view(&call->id)))
         return false;
-    struct str text = js_str(piece->arguments);
     bool same_name = call->name.n == 0 || str_eq(piece->name, buf_view(&call->name));
-    bool brings = text.n > 0 || js_kind(piece->arguments) == JS_OBJECT;
+    bool brings = piece->arguments.n > 0 || js_kind(piece->value) == JS_OBJECT;
     /* The same call sent once more in full is a repetition, not a second call. */
-    bool repeats = same_name && str_eq(text, buf_view(&call->arguments));
+    bool repeats = same_name && str_eq(piece->arguments, buf_view(&call->arguments));
     return (!same_name && call->arguments.n > 0) || (call->brackets.closed && brings && !repeats);
 }
 
 enum index_rule { INDEX_FITS, INDEX_ANY };
 
-static struct openai_call *find_id(struct openai_calls *calls, const struct piece *piece,
+static struct openai_call *find_id(struct openai_calls *calls, const struct openai_piece *piece,
                                    enum index_rule rule)
 {
     for (size_t i = calls->count; i-- > 0;)
@@ -131,7 +128,7 @@ static struct openai_call *find_id(struct openai_calls *calls, const struct piec
 }
 
 /* The call that the piece continues, or NULL for a new one. */
-static struct openai_call *find_call(struct openai_calls *calls, const struct piece *piece)
+static struct openai_call *find_call(struct openai_calls *calls, const struct openai_piece *piece)
 {
     struct openai_call *found = NULL;
     if (piece->id.n > 0) {
@@ -151,7 +148,7 @@ static struct openai_call *find_call(struct openai_calls *calls, const struct pi
     return found && !begins_another(calls, found, piece) ? found : NULL;
 }
 
-static struct openai_call *add_call(struct openai_calls *calls, const struct piece *piece)
+static struct openai_call *add_call(struct openai_calls *calls, const struct openai_piece *piece)
 {
     if (calls->count == calls->capacity) {
         calls->capacity = calls->capacity ? calls->capacity * 2 : 4;
@@ -164,6 +161,7 @@ static struct openai_call *add_call(struct openai_calls *calls, const struct pie
     buf_init(&call->id, CALL_LABEL_MAX);
     buf_init(&call->name, CALL_LABEL_MAX);
     buf_init(&call->arguments, CALL_ARGUMENTS_MAX);
+    buf_init(&call->extra, OPENAI_CALL_EXTRA_MAX);
     return call;
 }
 
@@ -178,43 +176,57 @@ static void join_name(struct openai_call *call, struct str name)
     buf_str(&call->name, name);
 }
 
-static void join_arguments(struct openai_call *call, const struct js *arguments)
+static void join_arguments(struct openai_call *call, const struct openai_piece *piece)
 {
-    struct str text = js_str(arguments);
-    enum js_kind kind = js_kind(arguments);
-    if (kind == JS_ABSENT || kind == JS_NULL)
-        return;
-    if (kind != JS_STRING) { /* a whole value where the API has its text */
+    struct str text = piece->arguments;
+    if (piece->value) {
         call->brackets = (struct bracket_count){0};
         buf_clear(&call->arguments);
-        js_print(arguments, &call->arguments);
+        js_print(piece->value, &call->arguments);
         count_brackets(&call->brackets, buf_view(&call->arguments));
         return;
     }
-    if (call->brackets.closed && str_eq(text, buf_view(&call->arguments)))
+    if (!text.p || (call->brackets.closed && str_eq(text, buf_view(&call->arguments))))
         return;
     count_brackets(&call->brackets, text);
     buf_str(&call->arguments, text);
 }
 
-static int read_entry(struct openai_calls *calls, const struct js *entry, struct err *err)
+/* The last one that says something counts. One that is too long is left out: it would be of no use in part. */
+static void keep_extra(struct openai_call *call, const struct js *extra)
 {
-    if (js_kind(entry) != JS_OBJECT)
+    if (js_kind(extra) != JS_OBJECT || js_count(extra) == 0)
+        return;
+    buf_clear(&call->extra);
+    js_print(extra, &call->extra);
+    if (call->extra.failed)
+        buf_clear(&call->extra);
+}
+
+void openai_calls_chunk(struct openai_calls *calls)
+{
+    calls->chunk++;
+}
+
+int openai_calls_piece(struct openai_calls *calls, const struct openai_piece *piece,
+                       struct err *err)
+{
+    bool empty = piece->id.n == 0 && piece->name.n == 0 && !piece->arguments.p && !piece->value;
+    if (empty && !piece->extra)
         return 0;
-    struct piece piece = read_piece(entry);
-    enum js_kind kind = js_kind(piece.arguments);
-    if (piece.id.n == 0 && piece.name.n == 0 && (kind == JS_ABSENT || kind == JS_NULL))
+    struct openai_call *call = find_call(calls, piece);
+    if (!call && empty) /* an extra alone begins no call */
         return 0;
-    struct openai_call *call = find_call(calls, &piece);
     if (!call && calls->count == CALLS_MAX)
         return err_set(err, ERR_RETRY, "the answer holds more than %d tool calls", CALLS_MAX);
     if (!call)
-        call = add_call(calls, &piece);
+        call = add_call(calls, piece);
     call->chunk = calls->chunk;
     if (call->id.n == 0)
-        buf_str(&call->id, piece.id);
-    join_name(call, piece.name);
-    join_arguments(call, piece.arguments);
+        buf_str(&call->id, piece->id);
+    join_name(call, piece->name);
+    join_arguments(call, piece);
+    keep_extra(call, piece->extra);
     if (call->id.failed || call->name.failed)
         return err_set(err, ERR_RETRY, "the answer holds a tool call whose id or name is too long");
     if (call->arguments.failed)
@@ -222,9 +234,17 @@ static int read_entry(struct openai_calls *calls, const struct js *entry, struct
     return 0;
 }
 
+static int read_entry(struct openai_calls *calls, const struct js *entry, struct err *err)
+{
+    if (js_kind(entry) != JS_OBJECT)
+        return 0;
+    struct openai_piece piece = read_piece(entry);
+    return openai_calls_piece(calls, &piece, err);
+}
+
 int openai_calls_read(struct openai_calls *calls, const struct js *array, struct err *err)
 {
-    calls->chunk++;
+    openai_calls_chunk(calls);
     if (js_kind(array) == JS_OBJECT)
         return read_entry(calls, array, err);
     if (js_kind(array) != JS_ARRAY)
@@ -244,4 +264,9 @@ size_t openai_calls_drafts(const struct openai_calls *calls, struct arena *arena
             (struct call_draft){buf_view(&calls->items[i].id), buf_view(&calls->items[i].name),
                                 buf_view(&calls->items[i].arguments)};
     return calls->count;
+}
+
+struct str openai_calls_extra(const struct openai_calls *calls, size_t i)
+{
+    return i < calls->count ? buf_view(&calls->items[i].extra) : STR("");
 }

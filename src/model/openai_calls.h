@@ -15,7 +15,19 @@
 #include "base/json.h"
 #include "model/calls.h"
 
+#define OPENAI_CALL_EXTRA_MAX ((size_t)256 << 10) /* bytes of one call's extra_content */
+
 struct openai_call; /* one call in the making */
+
+/* One entry of a tool_calls array. */
+struct openai_piece {
+    struct str id, name;
+    struct str arguments;   /* a part of their text; p == NULL: none */
+    const struct js *value; /* a whole value where the API has its text; NULL: none */
+    const struct js *extra; /* extra_content: opaque, wants to be echoed */
+    int64_t index;
+    bool has_index;
+};
 
 struct openai_calls {
     struct openai_call *items;
@@ -29,8 +41,14 @@ void openai_calls_release(struct openai_calls *calls);
  * when a limit is passed. */
 int openai_calls_read(struct openai_calls *calls, const struct js *array,
                       struct err *err) NODISCARD;
+/* The same piece by piece: once for an array, then once for each of its entries. */
+void openai_calls_chunk(struct openai_calls *calls);
+int openai_calls_piece(struct openai_calls *calls, const struct openai_piece *piece,
+                       struct err *err) NODISCARD;
 /* The calls so far, in order of appearance; the list is the arena's, its texts are views of the calls. */
 size_t openai_calls_drafts(const struct openai_calls *calls, struct arena *arena,
                            struct call_draft **drafts);
+/* The extra_content of the call at i, as JSON text; empty if it has none. A view of the calls. */
+struct str openai_calls_extra(const struct openai_calls *calls, size_t i);
 
 #endif

@@ -1,6 +1,13 @@
-/* Reads the objects of Chat Completions answers: text, calls and usage. Knows neither streams nor the transport. Runs on
- * the thread that feeds it. */
+/* Reads the objects of Chat Completions answers: text, calls, reasoning and usage, from a parsed document or in place. Knows
+ * neither streams nor the transport. Runs on the thread that feeds it. */
 #include "model/openai_decode.h"
+
+static struct openai_decoder *own(struct decoder *decoder)
+{
+    return (struct openai_decoder *)decoder;
+}
+
+/* --- documents --------------------------------------------------------------------------------- */
 
 /* Content is a string, or a list of parts. */
 static void read_content(struct decoder *decoder, const struct js *content)
@@ -21,6 +28,7 @@ static void read_message(struct openai_decoder *decoder, const struct js *messag
     if (calls && openai_calls_read(&decoder->calls, calls, &err) != 0)
         decoder_fail(&decoder->base, err.class, err.message);
     decoder->base.has_call = decoder->calls.count > 0;
+    openai_extras_read(&decoder->extras, message);
 }
 
 static void read_choice(struct openai_decoder *decoder, const struct js *choice)
@@ -64,23 +72,116 @@ static void read_root(struct decoder *decoder, const struct js *root)
     read_usage(&decoder->usage, js_get(root, "usage"));
     const struct js *choices = js_get(root, "choices");
     for (size_t i = 0; js_kind(choices) == JS_ARRAY && i < js_count(choices); i++)
-        read_choice((struct openai_decoder *)decoder, js_at(choices, i));
+        read_choice(own(decoder), js_at(choices, i));
 }
+
+/* --- chunks in place ------------------------------------------------------------------------------ */
+
+/* What the text says; at most one result at a time. */
+static struct str plain_text(struct openai_decoder *decoder, const struct scan_text *text)
+{
+    if (text->form == SCAN_PLAIN || !text->raw.p)
+        return text->raw;
+    buf_clear(&decoder->plain);
+    scan_unescape(&decoder->plain, text->raw);
+    return buf_view(&decoder->plain);
+}
+
+static void take_label(struct openai_decoder *decoder, struct buf *label,
+                       const struct scan_text *text)
+{
+    if (label->n == 0)
+        decoder_label_text(label, plain_text(decoder, text));
+}
+
+static void take_pieces(struct openai_decoder *decoder, const struct openai_chunk *chunk)
+{
+    struct err err = ERR_INIT;
+    openai_calls_chunk(&decoder->calls);
+    for (size_t i = 0; i < chunk->piece_count; i++) {
+        const struct openai_chunk_piece *in = &chunk->pieces[i];
+        const struct openai_piece piece = {
+            .id = in->id.raw,
+            .name = in->name.raw,
+            .arguments = plain_text(decoder, &in->arguments),
+            .index = in->index,
+            .has_index = in->numbered == PIECE_WITH_INDEX,
+        };
+        if (openai_calls_piece(&decoder->calls, &piece, &err) != 0) {
+            decoder_fail(&decoder->base, err.class, err.message);
+            return;
+        }
+    }
+}
+
+static void take_delta(struct openai_decoder *decoder, const struct openai_chunk *chunk)
+{
+    struct openai_extras *extras = &decoder->extras;
+    decoder->has_delta = true;
+    decoder_text(&decoder->base, plain_text(decoder, &chunk->content));
+    decoder_text(&decoder->base, plain_text(decoder, &chunk->refusal));
+    if (chunk->calls == CHUNK_WITH_CALLS)
+        take_pieces(decoder, chunk);
+    decoder->base.has_call = decoder->calls.count > 0;
+    openai_extras_text(extras, REASONING_CONTENT, plain_text(decoder, &chunk->reasoning_content));
+    openai_extras_text(extras, REASONING_PLAIN, plain_text(decoder, &chunk->reasoning));
+}
+
+static void take_usage(struct usage *usage, const struct openai_chunk *chunk)
+{
+    decoder_count_number(&usage->input, chunk->counts[CHUNK_PROMPT_TOKENS]);
+    decoder_count_number(&usage->output, chunk->counts[CHUNK_COMPLETION_TOKENS]);
+    decoder_count_number(&usage->cached, chunk->counts[CHUNK_CACHE_HITS]);
+    decoder_count_number(&usage->cached, chunk->counts[CHUNK_CACHED_TOKENS]);
+    decoder_count_number(&usage->cache_write, chunk->counts[CHUNK_CACHE_WRITES]);
+    decoder_count_number(&usage->reasoning, chunk->counts[CHUNK_REASONING_TOKENS]);
+}
+
+static enum decoder_reading read_quick(struct decoder *base, struct str text)
+{
+    struct openai_decoder *decoder = own(base);
+    const struct openai_chunk *chunk = openai_chunks_read(&decoder->chunks, text);
+    if (!chunk)
+        return DECODER_THOROUGH;
+    take_label(decoder, &base->response_id, &chunk->id);
+    take_label(decoder, &base->model, &chunk->model);
+    take_usage(&base->usage, chunk);
+    if (chunk->choices == 0 || chunk->index != 0)
+        return DECODER_QUICK;
+    base->has_answer = true;
+    if (chunk->delta == CHUNK_WITH_DELTA)
+        take_delta(decoder, chunk);
+    decoder_finish_reason(base, chunk->finish.raw);
+    return DECODER_QUICK;
+}
+
+/* --- the end --------------------------------------------------------------------------------------- */
 
 static size_t list_drafts(struct decoder *decoder, struct call_draft **drafts)
 {
-    return openai_calls_drafts(&((struct openai_decoder *)decoder)->calls, &decoder->arena, drafts);
+    return openai_calls_drafts(&own(decoder)->calls, &decoder->arena, drafts);
+}
+
+static struct str write_extras(struct decoder *decoder)
+{
+    return openai_extras_write(&own(decoder)->extras, &own(decoder)->calls, decoder->halves,
+                               &decoder->arena);
 }
 
 static void release(struct decoder *decoder)
 {
-    openai_calls_release(&((struct openai_decoder *)decoder)->calls);
+    openai_calls_release(&own(decoder)->calls);
+    openai_extras_release(&own(decoder)->extras);
+    openai_chunks_release(&own(decoder)->chunks);
+    buf_release(&own(decoder)->plain);
 }
 
 static const struct decoder_ops openai_decoder_ops = {
     .content = "choices",
+    .quick = read_quick,
     .read = read_root,
     .drafts = list_drafts,
+    .extras = write_extras,
     .release = release,
 };
 
@@ -90,4 +191,7 @@ void openai_decoder_init(struct openai_decoder *decoder, struct model_server ser
     *decoder = (struct openai_decoder){0};
     decoder_init(&decoder->base, &openai_decoder_ops, server, delta, user);
     openai_calls_init(&decoder->calls);
+    openai_extras_init(&decoder->extras);
+    openai_chunks_init(&decoder->chunks);
+    buf_init(&decoder->plain, SSE_DATA_MAX);
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/json.h"
+#include "model/openai_extras.h"
 #include "model/tool_name.h"
 
 static const char *role_name(enum message_role role)
@@ -18,8 +19,10 @@ static const char *role_name(enum message_role role)
     return names[role];
 }
 
-static void render_call(struct jw *w, const struct tool_call *call)
+static void render_call(struct jw *w, const struct message *message, size_t i,
+                        const struct openai_echo *echo)
 {
+    const struct tool_call *call = &message->calls[i];
     char name[TOOL_NAME_MAX];
     jw_object(w);
     jw_kstr(w, "id", call->id);
@@ -29,12 +32,14 @@ static void render_call(struct jw *w, const struct tool_call *call)
     jw_kstr(w, "name", tool_name(call->name, name));
     jw_kstr(w, "arguments", call->arguments);
     jw_end_object(w);
+    openai_echo_call(echo, i, w);
     jw_end_object(w);
 }
 
 void openai_render_message(const struct message *message, struct buf *out)
 {
     struct jw w;
+    struct openai_echo echo = openai_echo_of(message);
     if (out->n > 0)
         buf_char(out, ',');
     jw_init(&w, out);
@@ -51,10 +56,12 @@ void openai_render_message(const struct message *message, struct buf *out)
         jw_key(&w, "tool_calls");
         jw_array(&w);
         for (size_t i = 0; i < message->call_count; i++)
-            render_call(&w, &message->calls[i]);
+            render_call(&w, message, i, &echo);
         jw_end_array(&w);
     }
+    openai_echo_message(&echo, &w);
     jw_end_object(&w);
+    openai_echo_release(&echo);
 }
 
 static void render_tool(struct jw *w, const struct model_tool *tool)

@@ -100,6 +100,7 @@ static void on_done(void *user, const struct http_transfer *transfer,
     failure.retry_after_ms = -1;
     failure.sent = result->sent == HTTP_UNSENT ? REQUEST_UNSENT : REQUEST_SENT;
     if (call->aborted) {
+        failure.load_status = 0;
         failure.class = ERR_CANCELLED;
         failure.message = STR("the request was cancelled");
     } else if (refused) {
@@ -203,6 +204,8 @@ int transport_start(struct model_client *client, const struct model_request *req
         goto out;
     const struct model_server server = {http_shown_url(call->transfer), buf_view(&call->secret)};
     call->decoder = api->decoder_new(server, on_delta, call);
+    if (request->calls == REQUEST_CALLS_IN_TEXT)
+        decoder_offer(call->decoder, request->tools, request->tool_count);
     *started = call;
     call = NULL;
     result = 0;

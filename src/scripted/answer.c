@@ -1,11 +1,13 @@
 /* Builds answers in the shapes of Chat Completions: whole JSON, a stream of chunks, failures; the Messages API's are in
- * anthropic_answer.c. Pure: any thread. */
+ * anthropic_answer.c, the Responses API's in responses_answer.c. Pure: any thread. */
 #include "scripted/answer.h"
 
 #include <stdlib.h>
 
 #include "scripted/anthropic.h"
 #include "scripted/draft.h"
+#include "scripted/echo.h"
+#include "scripted/responses.h"
 
 #define CREATED                                                                                    \
     1700000000 /* every answer claims this moment, so that equal requests get equal bytes */
@@ -72,6 +74,13 @@ static void write_call(struct jw *w, const struct draft_call *call, struct str a
     jw_kstr(w, "name", call->name);
     jw_kstr(w, "arguments", arguments);
     jw_end_object(w);
+    if (call->extra != NULL) {
+        struct buf extra;
+        buf_init(&extra, DRAFT_MAX);
+        js_print(call->extra, &extra);
+        jw_kraw(w, "extra_content", buf_view(&extra));
+        buf_release(&extra);
+    }
 }
 
 static void write_whole(struct answer *answer, const struct draft *draft, const struct asked *asked,
@@ -97,6 +106,7 @@ static void write_whole(struct answer *answer, const struct draft *draft, const 
     else
         jw_str(&w, buf_view(&draft->text));
     jw_kraw(&w, "refusal", STR("null"));
+    echo_write(&w, draft->reasoning);
     if (draft->call_count > 0) {
         jw_key(&w, "tool_calls");
         jw_array(&w);
@@ -161,6 +171,30 @@ static void stream_text(struct stream *stream, struct str text, size_t chunks)
     }
 }
 
+/* Texts in pieces, details one by one. */
+static void stream_reasoning(struct stream *stream, const struct js *reasoning, size_t chunks)
+{
+    struct str key;
+    const struct js *value;
+    for (void *i = js_next(reasoning, NULL, &key, &value); i;
+         i = js_next(reasoning, i, &key, &value)) {
+        struct str text = js_str(value);
+        size_t total = text.n;
+        while (text.n > 0) {
+            buf_printf(&stream->delta, "{\"%.*s\":", STR_FMT(key));
+            json_quote(&stream->delta, draft_piece(&text, total, chunks));
+            buf_char(&stream->delta, '}');
+            stream_delta(stream, STR_NONE);
+        }
+        for (size_t k = 0; js_kind(value) == JS_ARRAY && k < js_count(value); k++) {
+            buf_printf(&stream->delta, "{\"%.*s\":[", STR_FMT(key));
+            js_print(js_at(value, k), &stream->delta);
+            buf_text(&stream->delta, "]}");
+            stream_delta(stream, STR_NONE);
+        }
+    }
+}
+
 static void stream_call(struct stream *stream, const struct draft_call *call, size_t index,
                         size_t chunks)
 {
@@ -204,6 +238,7 @@ static void write_stream(struct answer *answer, const struct draft *draft,
                                 ? "{\"role\":\"assistant\",\"content\":null}"
                                 : "{\"role\":\"assistant\",\"content\":\"\",\"refusal\":null}");
     stream_delta(&stream, STR_NONE);
+    stream_reasoning(&stream, draft->reasoning, chunks);
     stream_text(&stream, buf_view(&draft->text), chunks);
     for (size_t i = 0; i < draft->call_count; i++)
         stream_call(&stream, &draft->calls[i], i, chunks);
@@ -275,6 +310,7 @@ typedef void answer_writer(struct answer *answer, const struct draft *draft,
 static answer_writer *const writers[][2] = {
     [ASKED_CHAT] = {[ANSWER_JSON] = write_whole, [ANSWER_EVENTS] = write_stream},
     [ASKED_MESSAGES] = {[ANSWER_JSON] = anthropic_whole, [ANSWER_EVENTS] = anthropic_stream},
+    [ASKED_RESPONSES] = {[ANSWER_JSON] = responses_whole, [ANSWER_EVENTS] = responses_stream},
 };
 
 void answer_build(struct answer *answer, const struct script *script, const struct asked *asked,

@@ -15,7 +15,7 @@ struct script_model;
 #define ASKED_NO_LIMIT (-1)
 
 /* What the request is written in. */
-enum asked_api { ASKED_CHAT, ASKED_MESSAGES };
+enum asked_api { ASKED_CHAT, ASKED_MESSAGES, ASKED_RESPONSES };
 
 struct asked {
     enum asked_api api;
@@ -24,10 +24,12 @@ struct asked {
     const struct script_model *model;    /* belongs to the script */
     struct str first_user, last, system; /* texts; empty where there is none */
     int64_t turn;                        /* assistant messages so far */
+    const struct js *last_assistant;     /* Chat Completions: the last of them; NULL: none */
     size_t message_count;
     struct map tools;     /* name → its JSON value */
     int64_t output_limit; /* ASKED_NO_LIMIT when the request names none */
     enum { ASKED_WHOLE, ASKED_STREAM, ASKED_STREAM_WITH_USAGE } delivery;
+    enum { ASKED_BARE, ASKED_SEALED } reasoning; /* Responses: whether it is to come sealed */
     size_t message_bytes, tool_bytes; /* what the token estimate is made from */
     int64_t prompt_tokens;
     struct hash conversation; /* of the messages, independent of JSON spelling */
@@ -45,6 +47,9 @@ void asked_count(struct asked *asked, const struct script *script);
 int asked_messages(struct asked *asked, const struct js *messages,
                    struct refusal *refusal) NODISCARD;
 int asked_tools(struct asked *asked, const struct js *root, struct refusal *refusal) NODISCARD;
+/* The schema of a function's arguments; NULL: it has none. */
+int asked_parameters(struct asked *asked, struct str function, const struct js *parameters,
+                     const struct place *place, struct refusal *refusal) NODISCARD;
 /* 1 to 64 of [a-zA-Z0-9_-]. */
 int asked_function_name(struct str name, const struct place *place,
                         struct refusal *refusal) NODISCARD;

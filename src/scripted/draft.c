@@ -11,6 +11,7 @@ static const struct {
 } id_prefixes[] = {
     [ASKED_CHAT] = {"call_", "chatcmpl-"},
     [ASKED_MESSAGES] = {"toolu_", "msg_"},
+    [ASKED_RESPONSES] = {"call_", "resp_"},
 };
 
 /* A prefix and hex digits of a hash over the conversation and the index. */
@@ -59,6 +60,7 @@ static void draft_calls(struct draft *draft, const struct asked *asked,
                 buf_text(&text, "{}");
             out->arguments = arena_copy(&draft->arena, buf_view(&text));
             out->name = js_get_str(call, "name");
+            out->extra = js_get(call, "extra_content");
             derive_id(out->id, id_prefixes[asked->api].call, &asked->conversation,
                       draft->call_count);
             draft->call_count++;
@@ -120,6 +122,7 @@ void draft_make(struct draft *draft, const struct script *script, const struct a
     arena_init(&draft->arena);
     buf_init(&draft->thinking, DRAFT_MAX);
     buf_init(&draft->text, DRAFT_MAX);
+    draft->reasoning = reply->reasoning;
     template_text(&values, reply->thinking, &draft->thinking);
     for (int64_t i = 0; i < reply->text_repeat && reply->text.n > 0 && !draft->text.failed; i++)
         template_text(&values, reply->text, &draft->text);

@@ -15,12 +15,14 @@
 struct draft_call {
     char id[DRAFT_ID_SIZE];
     struct str name, arguments;
+    const struct js *extra; /* its extra_content; NULL: none */
 };
 
 struct draft {
     struct arena arena;
     char id[DRAFT_ID_SIZE];
     struct buf thinking, text;
+    const struct js *reasoning; /* NULL: none */
     struct draft_call *calls;
     size_t call_count;
     enum { DRAFT_WHOLE, DRAFT_CUT } state; /* cut: it met the output limit */

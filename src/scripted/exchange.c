@@ -11,6 +11,8 @@
 #include "scripted/answer.h"
 #include "scripted/anthropic.h"
 #include "scripted/asked.h"
+#include "scripted/echo.h"
+#include "scripted/responses.h"
 
 #define REQUEST_MAX (64u << 20)
 #define BLOCK_SIZE 16384
@@ -106,6 +108,7 @@ static int (*const readers[])(struct asked *asked, const struct script *script, 
                               struct refusal *refusal) = {
     [ASKED_CHAT] = asked_read,
     [ASKED_MESSAGES] = anthropic_read,
+    [ASKED_RESPONSES] = responses_read,
 };
 
 /* Fills the answer, or the refusal and returns -1. */
@@ -119,9 +122,12 @@ static int answer_chat(struct exchange *exchange, struct refusal *refusal)
     if (check_transport(exchange, refusal) != 0 ||
         readers[asked->api](asked, &context->script, buf_view(&exchange->body), refusal) != 0)
         return -1;
+    bool found = script_find(&context->script, asked, &match) == 0;
+    if (found && echo_check(asked, context->script.rules[match.rule].expects, refusal) != 0)
+        return -1;
     tally_accepted(context->tally, asked->output_limit);
     exchange->flight = COUNTED_IN_FLIGHT;
-    if (script_find(&context->script, asked, &match) != 0) {
+    if (!found) {
         struct refusal *unmatched = &exchange->refusal;
         refusal_set(unmatched, 500, NULL, NULL,
                     "no rule matches this request: turn %lld, first user message '%.*s', last "
@@ -177,6 +183,7 @@ static const struct route {
 } routes[] = {
     {"POST", "/v1/chat/completions", ROUTE_KEYED, ASKED_CHAT, answer_chat},
     {"POST", "/v1/messages", ROUTE_KEYED, ASKED_MESSAGES, answer_chat},
+    {"POST", "/v1/responses", ROUTE_KEYED, ASKED_RESPONSES, answer_chat},
     {"GET", "/v1/models", ROUTE_KEYED, ASKED_CHAT, answer_models},
     {"GET", "/_stats", ROUTE_OPEN, ASKED_CHAT, answer_stats},
 };

@@ -34,6 +34,9 @@ static const struct field assistant_fields[] = {
     {"tool_calls", KIND(ARRAY), FIELD_OPTIONAL},
     {"refusal", KIND_OR_NULL(STRING), FIELD_OPTIONAL},
     {"audio", KIND_OR_NULL(OBJECT), FIELD_OPTIONAL},
+    {"reasoning_content", KIND_OR_NULL(STRING), FIELD_OPTIONAL},
+    {"reasoning", KIND_OR_NULL(STRING), FIELD_OPTIONAL},
+    {"reasoning_details", KIND(ARRAY), FIELD_OPTIONAL},
     {"name", KIND(STRING), FIELD_OPTIONAL},
 };
 static const struct field tool_fields[] = {
@@ -49,6 +52,7 @@ static const struct field call_fields[] = {
     {"id", KIND(STRING), FIELD_REQUIRED},
     {"type", KIND(STRING), FIELD_REQUIRED},
     {"function", KIND(OBJECT), FIELD_REQUIRED},
+    {"extra_content", KIND(OBJECT), FIELD_OPTIONAL},
 };
 static const struct field function_fields[] = {
     {"name", KIND(STRING), FIELD_REQUIRED},
@@ -213,6 +217,7 @@ static int check_assistant(struct walk *walk, const struct js *message, size_t a
     struct place place = {.list = "messages", .index = at};
     const struct js *content = js_get(message, "content"), *calls = js_get(message, "tool_calls");
     walk->asked->turn++;
+    walk->asked->last_assistant = message;
     if (calls == NULL && (js_kind(content) == JS_NULL || content == NULL))
         return refusal_at(walk->refusal, NULL, &place, "content",
                           "Invalid value for 'content': expected a string, got null.");

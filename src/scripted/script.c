@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "scripted/asked.h"
+#include "scripted/echo.h"
 
 #define RULES_MAX 1000000
 #define MATCH_LIMIT 1000000
@@ -23,6 +24,7 @@ static const struct field model_fields[] = {
 static const struct field rule_fields[] = {
     {"when", KIND(OBJECT), FIELD_OPTIONAL},
     {"reply", KIND(OBJECT), FIELD_REQUIRED},
+    {"expects", KIND(OBJECT), FIELD_OPTIONAL},
 };
 static const struct field when_fields[] = {
     {"first_user", KIND(STRING), FIELD_OPTIONAL},
@@ -41,11 +43,13 @@ static const struct field reply_fields[] = {
     {"error", KIND(STRING), FIELD_OPTIONAL},         {"drop", KIND(STRING), FIELD_OPTIONAL},
     {"raw", KIND(STRING), FIELD_OPTIONAL},           {"fail_times", KIND(INT), FIELD_OPTIONAL},
     {"then", KIND(OBJECT), FIELD_OPTIONAL},          {"thinking", KIND(STRING), FIELD_OPTIONAL},
+    {"reasoning", KIND(OBJECT), FIELD_OPTIONAL},
 };
 static const struct field call_fields[] = {
     {"name", KIND(STRING), FIELD_REQUIRED},
     {"arguments", KIND(OBJECT) | KIND(STRING), FIELD_OPTIONAL},
     {"repeat", KIND(INT), FIELD_OPTIONAL},
+    {"extra_content", KIND(OBJECT), FIELD_OPTIONAL},
 };
 
 #define TABLE(fields)                                                                              \
@@ -190,11 +194,15 @@ static int read_reply(const struct js *object, const struct place *place,
     reply->retry_after = js_get_str(object, "retry_after");
     reply->raw = js_get_str(object, "raw");
     reply->calls = js_get(object, "calls");
+    reply->reasoning = js_get(object, "reasoning");
     reply->usage = js_get(object, "usage");
     reply->usage_kind = reply->usage == NULL                 ? USAGE_ESTIMATED
                         : js_kind(reply->usage) == JS_OBJECT ? USAGE_GIVEN
                                                              : USAGE_ABSENT;
     if (check_calls(reply->calls, place, err) != 0)
+        return -1;
+    if (reply->reasoning != NULL &&
+        check_object(reply->reasoning, &echo_sent_table, place, err) != 0)
         return -1;
     return read_drop(reply, js_get_str(object, "drop"), place, err);
 }
@@ -236,6 +244,11 @@ static int read_rule(struct script *script, const struct js *object, size_t at, 
     rule->system = js_get_str(when, "system");
     rule->has_tool = js_get_str(when, "has_tool");
     if (read_regex(rule, js_get_str(when, "first_user_regex"), &place, err) != 0)
+        return -1;
+    rule->expects = js_get(object, "expects");
+    place.within = "expects";
+    if (rule->expects != NULL &&
+        check_object(rule->expects, &echo_expected_table, &place, err) != 0)
         return -1;
     place.within = "reply";
     const struct js *reply = js_get(object, "reply");

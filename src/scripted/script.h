@@ -27,10 +27,11 @@ enum script_usage { USAGE_ESTIMATED, USAGE_GIVEN, USAGE_ABSENT };
 struct script_reply {
     struct str thinking, text, finish, error, retry_after, raw; /* STR_NONE where not given */
     int64_t text_repeat;                                        /* times the text is sent */
-    const struct js *calls; /* array of {name, arguments, repeat}, or NULL */
-    int64_t delay_ms;       /* before the headers */
-    int64_t chunk_delay_ms; /* between two chunks of a stream */
-    int64_t chunks;         /* that the text, and each call's arguments, are cut into */
+    const struct js *calls;     /* array of {name, arguments, repeat, extra_content}, or NULL */
+    const struct js *reasoning; /* Chat Completions: members of the message, or NULL */
+    int64_t delay_ms;           /* before the headers */
+    int64_t chunk_delay_ms;     /* between two chunks of a stream */
+    int64_t chunks;             /* that the text, and each call's arguments, are cut into */
     enum script_usage usage_kind;
     const struct js *usage; /* where given */
     int64_t status;         /* other than 200: a failure */
@@ -44,7 +45,8 @@ struct script_reply {
 struct script_rule {
     struct str first_user, last, system, has_tool; /* STR_NONE: no condition */
     int64_t turn;
-    pcre2_code *regex; /* on first_user; NULL: no condition */
+    pcre2_code *regex;        /* on first_user; NULL: no condition */
+    const struct js *expects; /* what must have come back (echo.h); NULL: anything */
     struct script_reply reply;
     atomic_uint_fast64_t served; /* counted for rules with fail_times only */
     size_t next;                 /* the next rule with the same needle, as index + 1; 0: none */

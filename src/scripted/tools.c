@@ -89,8 +89,8 @@ static int check_schema(struct str function, const struct js *schema, struct str
     return 0;
 }
 
-static int check_parameters(struct asked *asked, struct str function, const struct js *parameters,
-                            const struct place *place, struct refusal *refusal)
+int asked_parameters(struct asked *asked, struct str function, const struct js *parameters,
+                     const struct place *place, struct refusal *refusal)
 {
     if (parameters == NULL)
         return 0;
@@ -133,7 +133,7 @@ static int check_tool(struct asked *asked, const struct js *tool, size_t at,
         return refusal_at(refusal, "invalid_value", &place, "name",
                           "Tool names must be unique: '%.*s' is there twice.", STR_FMT(name));
     asked->tool_bytes += name.n + js_get_str(function, "description").n;
-    return check_parameters(asked, name, js_get(function, "parameters"), &place, refusal);
+    return asked_parameters(asked, name, js_get(function, "parameters"), &place, refusal);
 }
 
 static int check_choice(const struct asked *asked, const struct js *choice, struct refusal *refusal)

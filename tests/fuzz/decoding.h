@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "model/anthropic_decode.h"
 #include "model/openai_decode.h"
+#include "model/responses_decode.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
@@ -18,6 +19,7 @@ union decoder_under_test {
     struct decoder base;
     struct openai_decoder openai;
     struct anthropic_decoder anthropic;
+    struct responses_decoder responses;
 };
 
 static void decoder_start(union decoder_under_test *decoder, struct model_server server,

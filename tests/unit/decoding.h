@@ -1,11 +1,13 @@
 /* How the tests of the decoders read a body: in pieces, into one line of text. Every body is decoded whole and byte by
- * byte, and must give the same result. The including test defines decoding_start. */
+ * byte, with chunks read in place and as documents, and must give the same result. The including test defines
+ * decoding_start. */
 #ifndef CADRE_TESTS_UNIT_DECODING_H
 #define CADRE_TESTS_UNIT_DECODING_H
 
 #include "check.h"
 #include "model/anthropic_decode.h"
 #include "model/openai_decode.h"
+#include "model/responses_decode.h"
 
 #define KEY "sk-very-secret"
 #define BAD "\xEF\xBF\xBD"
@@ -16,6 +18,7 @@ struct decoded {
         struct decoder base;
         struct openai_decoder openai;
         struct anthropic_decoder anthropic;
+        struct responses_decoder responses;
     } decoder;
     struct model_reply reply;
     struct model_failure failure;
@@ -32,18 +35,25 @@ static inline void decoding_delta(void *user, struct str text)
     buf_str(user, text);
 }
 
-static inline void decode_pieces(struct decoded *d, struct str body, size_t step,
-                                 enum decoder_closing closing)
+static inline void decode_reading(struct decoded *d, struct str body, size_t step,
+                                  enum decoder_closing closing, enum decoder_reading reading)
 {
     const struct model_server server = {STR("http://server/v1"), STR(KEY)};
     buf_init(&d->deltas, DECODER_TEXT_MAX);
     decoding_start(d, server, decoding_delta);
+    d->decoder.base.reading = reading;
     enum decoder_next next = DECODER_GO_ON;
     for (size_t at = 0; at < body.n && next == DECODER_GO_ON; at += step) {
         size_t n = body.n - at < step ? body.n - at : step;
         next = decoder_feed(&d->decoder.base, (struct str){body.p + at, n});
     }
     d->whole = decoder_finish(&d->decoder.base, closing, &d->reply, &d->failure);
+}
+
+static inline void decode_pieces(struct decoded *d, struct str body, size_t step,
+                                 enum decoder_closing closing)
+{
+    decode_reading(d, body, step, closing, DECODER_QUICK);
 }
 
 static inline void decoded_release(struct decoded *d)
@@ -69,10 +79,46 @@ static inline void describe(const struct decoded *d, struct buf *out)
                r->extras.n > 0 ? " " : "", STR_FMT(r->extras));
 }
 
+/* What describe leaves out. */
+static inline void describe_rest(const struct decoded *d, struct buf *out)
+{
+    const struct usage *usage = d->whole ? &d->reply.usage : &d->failure.usage;
+    buf_printf(out, " %lld %lld %lld %lld %lld", (long long)usage->input, (long long)usage->cached,
+               (long long)usage->cache_write, (long long)usage->output,
+               (long long)usage->reasoning);
+    if (d->whole)
+        buf_printf(out, " %.*s %.*s", STR_FMT(d->reply.response_id), STR_FMT(d->reply.model));
+    else
+        buf_printf(out, " %d", d->failure.load_status);
+}
+
+/* Both ways of reading chunks must give the same in every respect. */
+static inline void check_readings(struct str body, enum decoder_closing closing)
+{
+    struct decoded quick, thorough;
+    struct buf one, other;
+    buf_init(&one, 200000);
+    buf_init(&other, 200000);
+    decode_reading(&quick, body, body.n + 1, closing, DECODER_QUICK);
+    decode_reading(&thorough, body, body.n + 1, closing, DECODER_THOROUGH);
+    describe(&quick, &one);
+    describe_rest(&quick, &one);
+    describe(&thorough, &other);
+    describe_rest(&thorough, &other);
+    assert_false(one.failed);
+    check_str(buf_view(&one), other.p);
+    assert_true(str_eq(buf_view(&quick.deltas), buf_view(&thorough.deltas)));
+    decoded_release(&quick);
+    decoded_release(&thorough);
+    buf_release(&one);
+    buf_release(&other);
+}
+
 static inline void check_closing(struct str body, enum decoder_closing closing,
                                  const char *expected)
 {
     const size_t steps[] = {body.n + 1, 1, 7};
+    check_readings(body, closing);
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         struct decoded d;
         struct buf text;

@@ -109,6 +109,9 @@ static void other_choices_are_ignored(void **state)
     check_body(EVENT("{\"choices\":[{\"index\":1,\"delta\":{\"content\":\"no\"}},{\"index\":0,"
                      "\"delta\":{\"content\":\"yes\"}}]}") FINISH("stop"),
                "<yes> stop");
+    check_body(EVENT("{\"choices\":[{\"index\":1,\"delta\":{\"content\":\"no\"}}]}") TEXT("yes")
+                   FINISH("stop"),
+               "<yes> stop");
 }
 
 static void content_may_be_a_list_of_parts_and_a_refusal_is_text(void **state)
@@ -428,6 +431,45 @@ static void an_error_in_the_middle_of_a_stream_keeps_what_came(void **state)
                "retry: http://server/v1: the server ended its answer with an error / par");
 }
 
+static void check_load(const char *stream, int expected)
+{
+    struct decoded d;
+    decode_pieces(&d, str_from(stream), 5, DECODER_CLOSED);
+    assert_false(d.whole);
+    assert_int_equal(d.failure.load_status, expected);
+    decoded_release(&d);
+}
+
+static void an_error_inside_a_stream_says_whether_the_server_has_too_much_to_do(void **state)
+{
+    check_load(TEXT("a") EVENT("{\"error\":{\"message\":\"no\",\"code\":429}}"), 429);
+    check_load(TEXT("a") EVENT("{\"error\":{\"type\":\"overloaded_error\"}}"), 529);
+    check_load(TEXT("a") "event: error\ndata: {\"type\":\"rate_limit\"}\n\n", 429);
+    check_load(TEXT("a") EVENT("{\"error\":{\"message\":\"overloaded\",\"code\":502}}"), 0);
+    check_load(TEXT("a") EVENT("{\"error\":{\"type\":\"invalid_request_error\"}}"), 0);
+    check_load(TEXT("a"), 0);
+}
+
+static void an_answer_that_a_filter_stopped_is_a_failure(void **state)
+{
+    const char *expected = "provider: http://server/v1: the provider's content filter stopped the "
+                           "answer: put the task "
+                           "in other words, or use another model / Well";
+    check_body(TEXT("Well") FINISH("content_filter") DONE, expected);
+    check_body(TEXT("Well") CALLS("{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"x\","
+                                  "\"arguments\":\"{\\\"p\\\":\"}}") FINISH("content_filter") DONE,
+               expected);
+}
+
+static void calls_that_were_complete_before_a_filter_stopped_the_answer_count(void **state)
+{
+    check_body(
+        CALLS("{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"x\",\"arguments\":\"{}\"}}")
+            CALLS("{\"index\":1,\"id\":\"b\",\"function\":{\"name\":\"y\",\"arguments\":\"{\"}}")
+                FINISH("content_filter"),
+        "<> x(a){} content_filter");
+}
+
 static void an_empty_error_member_is_no_error(void **state)
 {
     check_body(EVENT("{\"error\":{},\"choices\":[{\"delta\":{\"content\":\"a\"}}]}")
@@ -482,6 +524,9 @@ int main(void)
         cmocka_unit_test(a_web_page_is_no_answer),
         cmocka_unit_test(an_error_with_http_200_is_a_failure),
         cmocka_unit_test(an_error_in_the_middle_of_a_stream_keeps_what_came),
+        cmocka_unit_test(an_error_inside_a_stream_says_whether_the_server_has_too_much_to_do),
+        cmocka_unit_test(an_answer_that_a_filter_stopped_is_a_failure),
+        cmocka_unit_test(calls_that_were_complete_before_a_filter_stopped_the_answer_count),
         cmocka_unit_test(an_empty_error_member_is_no_error),
         cmocka_unit_test(the_key_is_in_no_failure),
     };

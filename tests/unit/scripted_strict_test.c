@@ -67,6 +67,23 @@ static const struct rule rules[] = {
     {"an assistant says something or calls", MESSAGES("{'role':'assistant','content':null}"),
      "expected a string, got null", "messages.[0].content",
      MESSAGES("{'role':'assistant','content':'a'}")},
+    {"reasoning comes back with assistant messages only",
+     MESSAGES("{'role':'user','content':'hi','reasoning_content':'hm'}"),
+     "Unknown parameter: 'messages.[0].reasoning_content'", "messages.[0].reasoning_content",
+     MESSAGES("{'role':'assistant','content':'a','reasoning_content':'hm','reasoning':'hm',"
+              "'reasoning_details':[{'type':'reasoning.text'}]}")},
+    {"reasoning details are a list",
+     MESSAGES("{'role':'assistant','content':'a','reasoning_details':'hm'}"),
+     "expected an array, but got a string", "messages.[0].reasoning_details",
+     MESSAGES("{'role':'assistant','content':'a','reasoning_details':[]}")},
+    {"what belongs to a call is an object",
+     CALLED("{'id':'a','type':'function','function':{'name':'f','arguments':'{}'},"
+            "'extra_content':7}",
+            "a"),
+     "expected an object, but got", "messages.[1].tool_calls.[0].extra_content",
+     CALLED("{'id':'a','type':'function','function':{'name':'f','arguments':'{}'},"
+            "'extra_content':{'google':{'thought_signature':'s'}}}",
+            "a")},
     {"empty tool_calls are refused", MESSAGES("{'role':'assistant','content':'a','tool_calls':[]}"),
      "[] is too short - 'messages.0.tool_calls'", "messages.[0].tool_calls",
      MESSAGES("{'role':'assistant','content':'a'}")},

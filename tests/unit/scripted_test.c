@@ -289,6 +289,59 @@ static void the_output_limit_cuts_the_reply(void **state)
     scripted_stop(server);
 }
 
+static void reasoning_is_sent_in_pieces(void **state)
+{
+    struct scripted *server = server_start(
+        RULES("{'reply':{'text':'yes','reasoning':{'reasoning_content':'eight "
+              "by','reasoning_details':"
+              "[{'type':'reasoning.text','text':'t'}]},'chunks':2,'calls':[{'name':'f',"
+              "'extra_content':{'google':{'thought_signature':'s'}}}]}}"),
+        NULL, 1);
+    struct response response = ask(server, STREAM("x"));
+    assert_contains(buf_view(&response.body), "\"delta\":{\"reasoning_content\":\"eigh\"}");
+    assert_contains(buf_view(&response.body), "\"delta\":{\"reasoning_content\":\"t by\"}");
+    assert_contains(
+        buf_view(&response.body),
+        "\"delta\":{\"reasoning_details\":[{\"type\":\"reasoning.text\",\"text\":\"t\"}]}");
+    assert_contains(buf_view(&response.body),
+                    "\"extra_content\":{\"google\":{\"thought_signature\":\"s\"}}");
+    response_release(&response);
+    scripted_stop(server);
+}
+
+#define ECHOING(message, call)                                                                     \
+    "{'model':'scripted','messages':[{'role':'user','content':'x'},{'role':'assistant','content':" \
+    "null,'tool_calls':[{'id':'a','type':'function','function':{'name':'f','arguments':'{}'}" call \
+    "}]" message "},{'role':'tool','tool_call_id':'a','content':'r'}]}"
+#define SIGNED ",'extra_content':{'s':'1'}"
+
+static void what_a_rule_expects_must_come_back_unchanged(void **state)
+{
+    static const struct {
+        const char *body;
+        long status;
+    } rows[] = {
+        {ECHOING(",'reasoning_content':'hm'", SIGNED), 200},
+        {ECHOING(",'reasoning_content':'hm '", SIGNED), 400},
+        {ECHOING("", SIGNED), 400},
+        {ECHOING(",'reasoning_content':'hm'", ""), 400},
+        {ECHOING(",'reasoning_content':'hm'", ",'extra_content':{'s':'2'}"), 400},
+        {ECHOING(",'reasoning_content':'hm','reasoning':'hm'", SIGNED), 400},
+    };
+    struct scripted *server = server_start(
+        RULES("{'expects':{'reasoning_content':'hm','extra_content':[{'s':'1'}]},'reply':{'text':"
+              "'ok'}}"),
+        NULL, 1);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct response response = ask(server, rows[i].body);
+        assert_int_equal(response.status, rows[i].status);
+        response_release(&response);
+    }
+    assert_int_equal(stats_of(server).refused, 5);
+    assert_int_equal(stats_of(server).accepted, 1);
+    scripted_stop(server);
+}
+
 static void raw_bytes_are_sent_as_they_are(void **state)
 {
     struct scripted *server = server_start(
@@ -335,6 +388,8 @@ int main(void)
         cmocka_unit_test(the_same_request_gets_the_same_bytes),
         cmocka_unit_test(call_ids_are_unique_in_a_conversation),
         cmocka_unit_test(the_output_limit_cuts_the_reply),
+        cmocka_unit_test(reasoning_is_sent_in_pieces),
+        cmocka_unit_test(what_a_rule_expects_must_come_back_unchanged),
         cmocka_unit_test(raw_bytes_are_sent_as_they_are),
         cmocka_unit_test(the_demos_root_asks_for_two_children_at_once),
     };
