@@ -5,12 +5,14 @@
 #include <langinfo.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/localserver.h"
+#include "cli/measure.h"
 #include "cli/process.h"
 #include "cli/wire.h"
 #include "os/clock.h"
@@ -22,6 +24,9 @@
 static enum exit_code run(struct invocation *invocation);
 
 static const struct option options[] = {
+    {"base-url", "URL", "measure this server, for example http://127.0.0.1:8080/v1"},
+    {"model", "NAME", "with --base-url: which of its models (default: the first it names)"},
+    {"paid", NULL, "with --base-url: measure a server that may bill for it"},
     {"workspace", "DIR", "the directory that a run would work in (default: the current one)"},
     OPTIONS_COMMON,
     OPTION_END,
@@ -30,7 +35,17 @@ static const struct option options[] = {
 const struct command cmd_doctor = {
     .name = "doctor",
     .summary = "check the machine, the store and the model",
-    .usage = "",
+    .usage = "[OPTIONS]",
+    .details =
+        "A model server that answers on port 11434 or 8080 of this machine is measured when no "
+        "other model is\n"
+        "configured, and any server that --base-url names: how many tokens a request may have, how "
+        "many requests it\n"
+        "answers side by side, how fast it reads and writes. What that means for cadre.yaml is "
+        "printed ready to be\n"
+        "pasted. At most 20 requests, of a few hundred tokens, and three minutes; where a server "
+        "does not say how long\n"
+        "a request may be, one that is too long on purpose asks it.",
     .example = "cadre doctor",
     .options = options,
     .run = run,
@@ -46,6 +61,11 @@ struct finding {
 struct patient {
     struct wire *wire; /* NULL where config is wrong */
     struct err config_error;
+    struct str base_url, model; /* as flags name them, or STR_NONE */
+    enum { PAID_NO, PAID_YES } paid;
+    struct localserver found; /* base_url empty: none */
+    struct measurement measurement;
+    enum { NOT_MEASURED, MEASURED } state;
 };
 
 __attribute__((format(printf, 3, 4))) static void
@@ -58,7 +78,7 @@ find(struct finding *finding, enum verdict verdict, const char *format, ...)
     va_end(args);
 }
 
-static void check_config(const struct patient *patient, struct finding *finding)
+static void check_config(struct patient *patient, struct finding *finding)
 {
     if (patient->wire == NULL)
         find(finding, VERDICT_FAIL, "%s", patient->config_error.message);
@@ -67,7 +87,7 @@ static void check_config(const struct patient *patient, struct finding *finding)
 }
 
 /* The file's header says whether it is in WAL mode; FULL is asserted at every opening. */
-static void check_store(const struct patient *patient, struct finding *finding)
+static void check_store(struct patient *patient, struct finding *finding)
 {
     const char *path = wire_config(patient->wire)->store_path.p;
     struct store *store = NULL;
@@ -92,7 +112,7 @@ static void check_store(const struct patient *patient, struct finding *finding)
              "%s is not in WAL mode: put it on a local file system that supports it", path);
 }
 
-static void check_disk(const struct patient *patient, struct finding *finding)
+static void check_disk(struct patient *patient, struct finding *finding)
 {
     struct str path = wire_config(patient->wire)->store_path;
     char directory[4096];
@@ -114,7 +134,7 @@ static void check_disk(const struct patient *patient, struct finding *finding)
          left < DISK_WARN ? ": make room in its file system" : "");
 }
 
-static void check_openat2(const struct patient *patient, struct finding *finding)
+static void check_openat2(struct patient *patient, struct finding *finding)
 {
     struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_BENEATH};
     long fd = syscall(SYS_openat2, AT_FDCWD, ".", &how, sizeof how);
@@ -149,18 +169,33 @@ static void check_program(const char *program, const char *without, struct findi
         find(finding, VERDICT_WARN, "%s does not answer: %s", program, without);
 }
 
-static void check_git(const struct patient *patient, struct finding *finding)
+static void check_git(struct patient *patient, struct finding *finding)
 {
     check_program("git", "work in git worktrees is not possible; install git", finding);
 }
 
-static void check_ripgrep(const struct patient *patient, struct finding *finding)
+static void check_ripgrep(struct patient *patient, struct finding *finding)
 {
     check_program("rg", "searches use the built-in matcher; install ripgrep for ignore rules",
                   finding);
 }
 
-static void check_model(const struct patient *patient, struct finding *finding)
+struct prices_text {
+    char text[64];
+};
+
+static struct prices_text prices_text(const struct model_settings *model)
+{
+    struct prices_text out;
+    struct buf text;
+    buf_init(&text, sizeof out.text);
+    config_price_origin(model, &text);
+    snprintf(out.text, sizeof out.text, "%.*s", STR_FMT(buf_view(&text)));
+    buf_release(&text);
+    return out;
+}
+
+static void check_model(struct patient *patient, struct finding *finding)
 {
     const struct config *config = wire_config(patient->wire);
     const struct model_settings *model =
@@ -168,8 +203,9 @@ static void check_model(const struct patient *patient, struct finding *finding)
     struct localserver server;
     struct err err = ERR_INIT;
     if (model == NULL) {
-        if (localserver_find(&server, &err) == 0)
-            find(finding, VERDICT_OK, "%s from the server at %s", server.model, server.base_url);
+        if (localserver_find(&patient->found, &err) == 0)
+            find(finding, VERDICT_OK, "%s from the server at %s", patient->found.model,
+                 patient->found.base_url);
         else
             find(finding, VERDICT_WARN,
                  "none: set OPENAI_API_KEY or ANTHROPIC_API_KEY, name one in the config, or start "
@@ -178,14 +214,19 @@ static void check_model(const struct patient *patient, struct finding *finding)
         return;
     }
     if (!str_starts(model->base_url, STR("http://"))) {
-        find(finding, VERDICT_OK, "%.*s at %.*s, from %.*s (not asked: it would cost a request)",
-             STR_FMT(model->model), STR_FMT(model->base_url), STR_FMT(config->model_source));
+        find(finding, VERDICT_OK,
+             "%.*s at %.*s, from %.*s (not asked: it would cost a request); prices %s",
+             STR_FMT(model->model), STR_FMT(model->base_url), STR_FMT(config->model_source),
+             prices_text(model).text);
         return;
     }
     if (localserver_ask(model->base_url, ANSWER_MS, &server, &err) == 0)
-        find(finding, VERDICT_OK, "%.*s at %.*s, from %.*s; the server answers with %zu models",
+        find(finding, VERDICT_OK,
+             "%.*s at %.*s, from %.*s; the server answers with %zu models%s; prices %s",
              STR_FMT(model->model), STR_FMT(model->base_url), STR_FMT(config->model_source),
-             server.model_count);
+             server.model_count,
+             measure_is_loopback(model->base_url) ? " (--base-url measures it)" : "",
+             prices_text(model).text);
     else
         find(finding, VERDICT_FAIL,
              "%.*s at %.*s, from %.*s: %s; start the server or change base_url",
@@ -193,7 +234,64 @@ static void check_model(const struct patient *patient, struct finding *finding)
              err.message);
 }
 
-static void check_locale(const struct patient *patient, struct finding *finding)
+/* The key that the config has for this server; never one that was meant for another. */
+static struct str key_for(const struct patient *patient, struct str base_url)
+{
+    const struct settings *settings = &wire_config(patient->wire)->settings;
+    char name[256];
+    for (size_t i = 0; i < settings->model_count; i++) {
+        const struct model_settings *model = &settings->models[i];
+        if (!str_eq(model->base_url, base_url) || model->api_key_env.n == 0 ||
+            model->api_key_env.n >= sizeof name)
+            continue;
+        snprintf(name, sizeof name, "%.*s", STR_FMT(model->api_key_env));
+        const char *value = getenv(name);
+        return str_from(value != NULL ? value : "");
+    }
+    return STR("");
+}
+
+/* Measures the server that flags name, or the one that check_model found on this machine. */
+static void check_speed(struct patient *patient, struct finding *finding)
+{
+    struct err err = ERR_INIT;
+    struct str url =
+        patient->base_url.p != NULL ? patient->base_url : str_from(patient->found.base_url);
+    while (url.n > 0 && url.p[url.n - 1] == '/')
+        url.n--;
+    struct measure_request request = {
+        .base_url = url,
+        .model = patient->base_url.p != NULL ? patient->model : str_from(patient->found.model),
+        .fetch = wire_fetch,
+    };
+    if (url.n == 0) {
+        find(finding, VERDICT_OK,
+             "not measured: no server on port 11434 or 8080 is in use, and "
+             "--base-url names none");
+        return;
+    }
+    request.api_key = key_for(patient, url);
+    bool bills =
+        !measure_is_loopback(url) && (str_starts(url, STR("https://")) || request.api_key.n > 0);
+    if (bills && patient->paid == PAID_NO) {
+        find(finding, VERDICT_WARN,
+             "not measured: %.*s may bill for up to %d requests and about 3000 tokens; say --paid "
+             "to measure it",
+             STR_FMT(url), MEASURE_REQUESTS_MAX);
+        return;
+    }
+    request.prompts = bills ? MEASURE_SMALL_PROMPTS : MEASURE_ANY_PROMPT;
+    if (measure_server(&request, &patient->measurement, &err) != 0) {
+        find(finding, VERDICT_FAIL, "%.*s: %s; start the server or change the address",
+             STR_FMT(url), err.message);
+        return;
+    }
+    patient->state = MEASURED;
+    find(finding, VERDICT_OK, "%s at %s, %s: %d requests", patient->measurement.model,
+         patient->measurement.base_url, patient->measurement.server, patient->measurement.requests);
+}
+
+static void check_locale(struct patient *patient, struct finding *finding)
 {
     const char *codeset = nl_langinfo(CODESET);
     if (strcmp(codeset, "UTF-8") == 0)
@@ -205,12 +303,13 @@ static void check_locale(const struct patient *patient, struct finding *finding)
 static const struct {
     const char *name;
     enum { NEEDS_NOTHING, NEEDS_CONFIG } needs;
-    void (*check)(const struct patient *patient, struct finding *finding);
+    void (*check)(struct patient *patient, struct finding *finding);
 } checks[] = {
     {"config", NEEDS_NOTHING, check_config}, {"store", NEEDS_CONFIG, check_store},
     {"disk", NEEDS_CONFIG, check_disk},      {"openat2", NEEDS_NOTHING, check_openat2},
     {"git", NEEDS_NOTHING, check_git},       {"ripgrep", NEEDS_NOTHING, check_ripgrep},
-    {"model", NEEDS_CONFIG, check_model},    {"locale", NEEDS_NOTHING, check_locale},
+    {"model", NEEDS_CONFIG, check_model},    {"speed", NEEDS_CONFIG, check_speed},
+    {"locale", NEEDS_NOTHING, check_locale},
 };
 
 static void report(struct output *output, const char *name, const struct finding *finding)
@@ -246,7 +345,17 @@ static enum exit_code run(struct invocation *invocation)
         .need = WIRE_MODEL, .workspace = arguments_value(&invocation->arguments, "workspace")};
     struct patient patient = {0};
     enum exit_code code = EXIT_CODE_DONE;
+    struct err err = ERR_INIT;
     wire_flags(&invocation->arguments, &request.flags);
+    /* They name what is measured, not the model of a run. */
+    patient.base_url = request.flags.base_url;
+    patient.model = request.flags.model;
+    patient.paid = arguments_has(&invocation->arguments, "paid") ? PAID_YES : PAID_NO;
+    request.flags.base_url = request.flags.model = STR_NONE;
+    if (patient.base_url.p == NULL && (patient.model.p != NULL || patient.paid == PAID_YES)) {
+        err_set(&err, ERR_USAGE, "--model and --paid need --base-url URL: the server to measure");
+        return command_fail(invocation, &err);
+    }
     if (wire_open(&request, &patient.wire, &patient.config_error) != 0)
         patient.wire = NULL;
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
@@ -257,6 +366,8 @@ static enum exit_code run(struct invocation *invocation)
         if (finding.verdict == VERDICT_FAIL)
             code = EXIT_CODE_FAILED;
     }
+    if (patient.state == MEASURED)
+        measure_report(&invocation->output, &patient.measurement);
     wire_close(patient.wire);
     return code;
 }

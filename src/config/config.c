@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "config/models.h"
+#include "config/recording.h"
 
 enum { FILES_MAX = 2 };
 
@@ -175,6 +176,27 @@ static struct str folder_of(struct str path)
     return (struct str){path.p, path.n > 1 ? path.n - 1 : path.n};
 }
 
+int config_path(struct config *config, const struct config_environment *environment,
+                const struct config_entry *entry, struct str *out, struct err *err)
+{
+    struct str path = entry->value.text;
+    bool from_file = entry->place.source->text.p != NULL;
+    struct str folder = from_file ? folder_of(entry->place.source->name) : environment->workspace;
+    if (from_file && str_starts(path, STR("~/"))) {
+        const char *home = config_variable(environment, "HOME");
+        if (!home || home[0] != '/')
+            return config_error(&entry->place, EXCERPT_LINE, err,
+                                "HOME is not set, so ~ means nothing here");
+        folder = str_from(home);
+        path = (struct str){path.p + 2, path.n - 2};
+    }
+    if (path.n == 0 || path.p[path.n - 1] == '/')
+        return config_error(&entry->place, EXCERPT_LINE, err,
+                            "expected the path of a file, not of a directory");
+    *out = path_join(&config->arena, folder, path);
+    return 0;
+}
+
 static int find_store(struct loader *loader)
 {
     struct config *config = loader->config;
@@ -188,23 +210,7 @@ static int find_store(struct loader *loader)
         config->store_path = path_join(&config->arena, folder, STR("cadre/cadre.db"));
         return 0;
     }
-    struct str path = entry->value.text;
-    bool from_file = entry->place.source->text.p != NULL;
-    struct str folder =
-        from_file ? folder_of(entry->place.source->name) : loader->environment->workspace;
-    if (from_file && str_starts(path, STR("~/"))) {
-        const char *home = config_variable(loader->environment, "HOME");
-        if (!home || home[0] != '/')
-            return config_error(&entry->place, EXCERPT_LINE, loader->err,
-                                "HOME is not set, so ~ means nothing here");
-        folder = str_from(home);
-        path = (struct str){path.p + 2, path.n - 2};
-    }
-    if (path.n == 0 || path.p[path.n - 1] == '/')
-        return config_error(&entry->place, EXCERPT_LINE, loader->err,
-                            "expected the path of a file, not of a directory");
-    config->store_path = path_join(&config->arena, folder, path);
-    return 0;
+    return config_path(config, loader->environment, entry, &config->store_path, loader->err);
 }
 
 int config_load(const struct config_flags *flags, const struct config_environment *environment,
@@ -225,8 +231,9 @@ int config_load(const struct config_flags *flags, const struct config_environmen
     if (read_files(&loader) != 0 || read_flags(&loader) != 0)
         goto out;
     fill_settings(config);
-    if (config_models(config, flags, environment, err) != 0 || config_cost(config, err) != 0 ||
-        find_store(&loader) != 0)
+    if (config_models(config, flags, environment, err) != 0 ||
+        config_recordings(config, environment, err) != 0 || config_providers(config, err) != 0 ||
+        config_cost(config, err) != 0 || find_store(&loader) != 0)
         goto out;
     result = 0;
 out:

@@ -24,6 +24,12 @@ struct config_environment {
 
 struct config_entries;
 
+/* What a server bears, as llm.providers says. */
+struct provider_bounds {
+    struct str name, base_url;
+    int64_t max_concurrent, first_byte_ms, idle_ms, total_ms;
+};
+
 struct config {
     struct arena arena;
     struct settings settings;
@@ -32,7 +38,9 @@ struct config {
         model_source;  /* "flags", "config FILE", "OPENAI_API_KEY", "a server on port 11434" */
     struct str *files; /* that were read, in order */
     size_t file_count;
-    struct config_entries *entries; /* what was set and where */
+    struct config_entries *entries;    /* what was set and where */
+    struct provider_bounds *providers; /* one for each of llm.providers */
+    size_t provider_count;
 };
 
 /* Reads and checks everything; no network. When no model is named anywhere and no key is set, settings.model_count is 0
@@ -44,6 +52,11 @@ void config_release(struct config *config);
 /* Adds a model served at base_url (found by asking a local server) as the default. */
 int config_local_model(struct config *config, struct str base_url, struct str model,
                        struct err *err);
+/* Where the model's prices come from: "built-in, 2026-10", "config", "not known". */
+void config_price_origin(const struct model_settings *model, struct buf *out);
+/* Makes every model answer from this recording (an absolute path); without any model, one that the recording calls `model`
+ * becomes the default. */
+int config_replay(struct config *config, struct str path, struct str model, struct err *err);
 /* The whole effective config as YAML-like text with where each value came from, for `cadre config check`. */
 void config_describe(const struct config *config, struct buf *out);
 

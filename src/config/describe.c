@@ -70,11 +70,24 @@ static void model_lines(const struct config *config, const struct model_settings
     config_value_print(price, &(struct config_value){.number = model->price_in_nano}, &text);
     buf_text(&text, ", price_out: ");
     config_value_print(price, &(struct config_value){.number = model->price_out_nano}, &text);
+    const struct {
+        const char *key;
+        int64_t price;
+    } optional[] = {{"price_cached", model->price_cached_nano},
+                    {"price_cache_write", model->price_cache_write_nano}};
+    for (size_t i = 0; i < sizeof optional / sizeof optional[0]; i++) {
+        if (optional[i].price == UNLIMITED)
+            continue;
+        buf_printf(&text, ", %s: ", optional[i].key);
+        config_value_print(price, &(struct config_value){.number = optional[i].price}, &text);
+    }
     buf_char(&text, '}');
+    buf_text(&origin, "prices ");
+    config_price_origin(model, &origin);
     if (model->api_key_env.n > 0)
-        buf_printf(&origin, "key from %.*s", STR_FMT(model->api_key_env));
+        buf_printf(&origin, "; key from %.*s", STR_FMT(model->api_key_env));
     else
-        buf_text(&origin, "no key");
+        buf_text(&origin, "; no key");
     line_print(out, &text, &origin);
     buf_release(&text);
     buf_release(&origin);

@@ -164,7 +164,7 @@ void config_key_print(const char *pattern, struct str name, size_t index, struct
 static const char *const expected_texts[TYPE_COUNT_OF_TYPES] = {
     [TYPE_OBJECT] = "a mapping",
     [TYPE_TEXT] = "a text",
-    [TYPE_API] = "openai or anthropic",
+    [TYPE_API] = "openai, anthropic, responses or replay",
     [TYPE_URL] = "a URL such as http://localhost:8080/v1",
     [TYPE_VARIABLE] = "the NAME of an environment variable (capitals, digits and _)",
     [TYPE_NAMES] = "a list of names",
@@ -179,6 +179,7 @@ static const char *const expected_texts[TYPE_COUNT_OF_TYPES] = {
 #undef X
     [TYPE_PERMISSION] = "allow, ask or deny",
     [TYPE_GATE] = "parent or run",
+    [TYPE_SPEED] = "instant or recorded",
 };
 
 void config_key_expected(const struct config_key *key, struct buf *out)

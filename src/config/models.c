@@ -3,6 +3,8 @@
  * connection. Runs on the main thread before the loop starts. */
 #include "config/models.h"
 
+#include "config/prices.h"
+#include "config/recording.h"
 #include "config/value.h"
 
 /* The APIs that are spoken, with the server, the key and the model that each is used with unless something else is
@@ -12,19 +14,22 @@ static const struct model_api {
 } model_apis[] = {
     {"openai", "https://api.openai.com/v1", "OPENAI_API_KEY", "gpt-4.1-mini"},
     {"anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", "claude-sonnet-4-5"},
+    {"responses", "https://api.openai.com/v1", "OPENAI_API_KEY", "gpt-4.1-mini"},
 };
 enum { API_COUNT = sizeof model_apis / sizeof model_apis[0] };
 
-static const char unknown_api[] = "expected openai (any server with OpenAI's chat completions) or "
-                                  "anthropic (any server with Anthropic's messages)";
+static const char unknown_api[] = "expected openai (any server with OpenAI's chat completions), "
+                                  "anthropic (any server with Anthropic's messages), "
+                                  "responses (any server with OpenAI's responses) or replay (a "
+                                  "recording)";
 
 /* Models that are known without a config file. */
 static const struct known_model {
     const char *model, *api;
-    int64_t max_tokens, max_context_tokens, price_in_nano, price_out_nano;
+    int64_t max_tokens, max_context_tokens;
 } known_models[] = {
-    {"gpt-4.1-mini", "openai", 8192, 128000, 400, 1600},
-    {"claude-sonnet-4-5", "anthropic", 8192, 200000, 3000, 15000},
+    {"gpt-4.1-mini", "openai", 8192, 128000},
+    {"claude-sonnet-4-5", "anthropic", 8192, 200000},
 };
 
 static const struct model_api *api_find(struct str name)
@@ -84,6 +89,16 @@ static int dangling(const struct config *config, const struct config_place *plac
     return config_error(place, EXCERPT_LINE, err, "there is no %s '%.*s'", what, STR_FMT(shown));
 }
 
+struct str config_provider_url(const struct config *config, struct str name)
+{
+    const struct config_entry *url = find(config, KEY_PROVIDER_URL, name);
+    const struct config_entry *named = find(config, KEY_PROVIDER_API, name);
+    if (config_is_replay(config, name))
+        return STR("");
+    const struct model_api *api = named ? api_find(named->value.text) : &model_apis[0];
+    return url ? without_slash(url->value.text) : str_from(api->base_url);
+}
+
 static int provider_fill(struct config *config, const struct config_entry *reference,
                          struct model_settings *model, struct err *err)
 {
@@ -95,11 +110,52 @@ static int provider_fill(struct config *config, const struct config_entry *refer
     const struct config_entry *named = find(config, KEY_PROVIDER_API, name);
     const struct model_api *api = named ? api_find(named->value.text) : &model_apis[0];
     model->provider = name;
+    if (config_is_replay(config, name)) /* config_recordings fills in the rest */
+        return 0;
     model->api = str_from(api->name);
-    model->base_url = url ? without_slash(url->value.text) : str_from(api->base_url);
+    model->base_url = config_provider_url(config, name);
     model->api_key_env = key ? key->value.text : STR_NONE;
     if (!key && !url)
         model->api_key_env = str_from(api->key_variable);
+    return 0;
+}
+
+/* The built-in prices for this server and window, over whatever the model has. */
+static void prices_fill(struct model_settings *model)
+{
+    const struct price *price =
+        price_find(model->base_url, model->model, model->max_context_tokens);
+    model->price_in_nano = price ? price->in : UNLIMITED;
+    model->price_out_nano = price ? price->out : UNLIMITED;
+    model->price_cached_nano = price ? price->cached : UNLIMITED;
+    model->price_cache_write_nano = price ? price->cache_write : UNLIMITED;
+}
+
+/* What the file says of prices, over the built-in ones. Prices of input and output make the built-in ones of the cache
+ * void: they belong to another price list. */
+static int prices_set(const struct config *config, struct model_settings *model, struct err *err)
+{
+    const struct config_entry *in = find(config, KEY_MODEL_PRICE_IN, model->name);
+    const struct config_entry *out = find(config, KEY_MODEL_PRICE_OUT, model->name);
+    const struct config_entry *cached = find(config, KEY_MODEL_PRICE_CACHED, model->name);
+    const struct config_entry *write = find(config, KEY_MODEL_PRICE_CACHE_WRITE, model->name);
+    if (!in != !out)
+        return config_error(in ? &in->place : &out->place, EXCERPT_LINE, err,
+                            "price_in and price_out are given together or not at all");
+    prices_fill(model);
+    if (in) {
+        model->price_in_nano = in->value.number;
+        model->price_out_nano = out->value.number;
+        model->price_cached_nano = model->price_cache_write_nano = UNLIMITED;
+    }
+    if ((cached || write) && model->price_in_nano == UNLIMITED)
+        return config_error(
+            cached ? &cached->place : &write->place, EXCERPT_LINE, err,
+            "this needs price_in and price_out too: the model has no built-in price");
+    if (cached)
+        model->price_cached_nano = cached->value.number;
+    if (write)
+        model->price_cache_write_nano = write->value.number;
     return 0;
 }
 
@@ -110,21 +166,16 @@ static int model_fill(struct config *config, const struct config_entry *object,
     const struct config_entry *provider = find(config, KEY_MODEL_PROVIDER, name);
     const struct config_entry *id = find(config, KEY_MODEL_ID, name);
     const struct config_entry *output = find(config, KEY_MODEL_OUTPUT, name);
-    const struct config_entry *price_in = find(config, KEY_MODEL_PRICE_IN, name);
-    const struct config_entry *price_out = find(config, KEY_MODEL_PRICE_OUT, name);
     if (!provider)
         return config_error(&object->place, EXCERPT_LINE, err,
                             "model '%.*s' needs a provider: one of llm.providers", STR_FMT(name));
-    if (!price_in != !price_out)
-        return config_error(price_in ? &price_in->place : &price_out->place, EXCERPT_LINE, err,
-                            "price_in and price_out are given together or not at all");
     *model = (struct model_settings){
         .name = name,
         .model = id ? id->value.text : name,
         .max_tokens = number_of(config, KEY_MODEL_OUTPUT, name),
         .max_context_tokens = number_of(config, KEY_MODEL_WINDOW, name),
-        .price_in_nano = price_in ? price_in->value.number : UNLIMITED,
-        .price_out_nano = price_out ? price_out->value.number : UNLIMITED,
+        .text_tool_calls = number_of(config, KEY_MODEL_TEXT_CALLS, name) != 0 ? TEXT_CALLS_READ
+                                                                              : TEXT_CALLS_ARE_TEXT,
     };
     if (!output && model->max_tokens > model->max_context_tokens / 2)
         model->max_tokens = model->max_context_tokens / 2;
@@ -132,14 +183,17 @@ static int model_fill(struct config *config, const struct config_entry *object,
         return config_error(&output->place, EXCERPT_LINE, err,
                             "expected fewer tokens than the window, max_context_tokens: %lld",
                             (long long)model->max_context_tokens);
-    return provider_fill(config, provider, model, err);
+    if (provider_fill(config, provider, model, err) != 0)
+        return -1;
+    return prices_set(config, model, err);
 }
 
 static int check_apis(const struct config *config, struct err *err)
 {
     for (size_t i = 0; i < config->entries->n; i++) {
         const struct config_entry *entry = &config->entries->items[i];
-        if (entry->key->id == KEY_PROVIDER_API && !api_find(entry->value.text))
+        if (entry->key->id == KEY_PROVIDER_API && !api_find(entry->value.text) &&
+            !config_is_replay(config, entry->name))
             return config_error(&entry->place, EXCERPT_LINE, err, "%s", unknown_api);
     }
     return 0;
@@ -251,15 +305,13 @@ static struct model_settings api_model(const struct model_api *api, struct str n
         .api_key_env = str_from(api->key_variable),
         .max_tokens = config_value_default(&config_keys[KEY_MODEL_OUTPUT]).number,
         .max_context_tokens = config_value_default(&config_keys[KEY_MODEL_WINDOW]).number,
-        .price_in_nano = UNLIMITED,
-        .price_out_nano = UNLIMITED,
     };
-    if (known && strcmp(known->api, api->name) == 0) {
+    /* A server's models are the same over each of its APIs. */
+    if (known && strcmp(api_find(str_from(known->api))->base_url, api->base_url) == 0) {
         model.max_tokens = known->max_tokens;
         model.max_context_tokens = known->max_context_tokens;
-        model.price_in_nano = known->price_in_nano;
-        model.price_out_nano = known->price_out_nano;
     }
+    prices_fill(&model);
     return model;
 }
 
@@ -288,6 +340,8 @@ static int flag_texts_ok(const struct config_flags *flags, struct err *err)
     if (flags->model.p && config_value_parse(&config_keys[KEY_MODEL_ID], flags->model, YAML_QUOTED,
                                              &unused, &problem) != 0)
         return err_set(err, ERR_USAGE, "--model: %s", problem.message);
+    if (str_is(flags->api, "replay"))
+        return err_set(err, ERR_USAGE, "--api replay: use --replay FILE in its place");
     if (flags->api.p && !api_find(flags->api))
         return err_set(err, ERR_USAGE, "--api %.*s: %s",
                        (int)(flags->api.n < 64 ? flags->api.n : 64), flags->api.p, unknown_api);
@@ -301,16 +355,15 @@ static int flag_texts_ok(const struct config_flags *flags, struct err *err)
 static const struct model_api *api_choose(const struct config_flags *flags,
                                           const struct config_environment *environment)
 {
-    const struct known_model *known = known_find(flags->model);
     const struct model_api *first = NULL;
     if (flags->api.p)
         return api_find(flags->api);
-    for (size_t i = API_COUNT; i-- > 0;) {
+    for (size_t i = 0; i < API_COUNT; i++) {
         if (!config_variable(environment, model_apis[i].key_variable))
             continue;
-        if (known && strcmp(known->api, model_apis[i].name) == 0)
+        if (price_find(str_from(model_apis[i].base_url), flags->model, 0))
             return &model_apis[i];
-        first = &model_apis[i];
+        first = first ? first : &model_apis[i];
     }
     return first;
 }
@@ -346,8 +399,7 @@ static int model_from_flags(struct config *config, const struct config_flags *fl
         model.base_url = without_slash(arena_copy(&config->arena, flags->base_url));
         if (!config_variable(environment, api->key_variable))
             model.api_key_env = STR_NONE;
-        if (!str_is(model.base_url, api->base_url)) /* another server's prices are its own */
-            model.price_in_nano = model.price_out_nano = UNLIMITED;
+        prices_fill(&model); /* another server's prices are its own */
     }
     model_add(config, &model, STR("flags"));
     return 0;
@@ -381,15 +433,35 @@ int config_models(struct config *config, const struct config_flags *flags,
         models_fill(config, err) != 0 || check_references(config, err) != 0)
         return -1;
     pools_from_files(config);
-    if (default_from_files(config, flags->model.p ? DEFAULT_OPTIONAL : DEFAULT_WANTED, err) != 0)
+    if (default_from_files(
+            config, flags->model.p || flags->api.p ? DEFAULT_OPTIONAL : DEFAULT_WANTED, err) != 0)
         return -1;
     if (flags->model.p) {
         if (model_from_flags(config, flags, environment, err) != 0)
             return -1;
+    } else if (flags->api.p) {
+        if (!config_variable(environment, api_find(flags->api)->key_variable))
+            return err_set(err, ERR_USAGE,
+                           "--api %.*s alone needs the key in %s; or name the server "
+                           "and its model with --base-url URL --model NAME",
+                           STR_FMT(flags->api), api_find(flags->api)->key_variable);
+        model_from_environment(config, flags, environment);
     } else if (config->settings.model_count == 0) {
         model_from_environment(config, flags, environment);
     }
     return check_default_allowed(config, err);
+}
+
+void config_price_origin(const struct model_settings *model, struct buf *out)
+{
+    const struct price *price =
+        price_find(model->base_url, model->model, model->max_context_tokens);
+    if (price && price->in == model->price_in_nano && price->out == model->price_out_nano &&
+        price->cached == model->price_cached_nano &&
+        price->cache_write == model->price_cache_write_nano)
+        buf_printf(out, "built-in, %s", price->as_of);
+    else
+        buf_text(out, model->price_in_nano == UNLIMITED ? "not known" : "config");
 }
 
 static bool priced(const struct model_settings *model)
@@ -454,7 +526,7 @@ int config_local_model(struct config *config, struct str base_url, struct str mo
     local.provider = STR("local");
     local.base_url = without_slash(arena_copy(&config->arena, base_url));
     local.api_key_env = STR_NONE;
-    local.price_in_nano = local.price_out_nano = UNLIMITED;
+    prices_fill(&local);
     struct str port = port_of(local.base_url);
     model_add(config, &local, arena_printf(&config->arena, "a server on port %.*s", STR_FMT(port)));
     return config_cost(config, err);

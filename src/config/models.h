@@ -8,8 +8,15 @@
 /* Fills settings.models, allowed_models, default_model and model_source. Needs config->entries. */
 int config_models(struct config *config, const struct config_flags *flags,
                   const struct config_environment *environment, struct err *err) NODISCARD;
+/* The address of one of llm.providers: its own, or that of its API. Needs APIs that were checked. */
+struct str config_provider_url(const struct config *config, struct str name);
+/* Fills config->providers; config_models comes first. */
+int config_providers(struct config *config, struct err *err) NODISCARD;
 /* The root's cost limit: one that was set needs prices; the default holds where they are known. */
 int config_cost(struct config *config, struct err *err) NODISCARD;
+/* The absolute path that a key means: from its file's directory, or from the home with ~/. */
+int config_path(struct config *config, const struct config_environment *environment,
+                const struct config_entry *entry, struct str *path, struct err *err) NODISCARD;
 /* A variable's value; NULL when it is not set or empty. */
 const char *config_variable(const struct config_environment *environment, const char *name);
 

@@ -133,6 +133,9 @@ static bool number_parse(const struct config_key *key, struct str text, enum yam
     case TYPE_GATE:
         *number = str_is(text, "run") ? GATE_RUN : GATE_PARENT;
         return str_is(text, "run") || str_is(text, "parent");
+    case TYPE_SPEED:
+        *number = str_is(text, "recorded");
+        return str_is(text, "recorded") || str_is(text, "instant");
     default:
         return false;
     }
@@ -262,6 +265,9 @@ void config_value_print(const struct config_key *key, const struct config_value 
         return;
     case TYPE_GATE:
         buf_text(out, value->number == GATE_RUN ? "run" : "parent");
+        return;
+    case TYPE_SPEED:
+        buf_text(out, value->number ? "recorded" : "instant");
         return;
     case TYPE_COUNT:
     case TYPE_LIMIT:

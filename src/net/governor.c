@@ -189,7 +189,9 @@ static void step_down(struct governor *governor)
 enum governor_effect governor_refused(struct governor *governor, struct governor_ticket *ticket,
                                       int http_status, int64_t retry_after_ms, int64_t now)
 {
-    bool news = is_news(governor, ticket);
+    /* Also of a request that it had taken on: an answer may break off because there is too much to do. */
+    bool news = ticket->state == TICKET_IN_FLIGHT && ticket->step == governor->step;
+    ticket->answer = TICKET_ANSWERED;
     int64_t pause = retry_after_ms < RETRY_AFTER_MAX_MS ? retry_after_ms : RETRY_AFTER_MAX_MS;
     if (news)
         step_down(governor);

@@ -79,8 +79,8 @@ int64_t governor_wake(const struct governor *governor, int64_t now);
 enum governor_effect { GOVERNOR_AS_BEFORE, GOVERNOR_GREW, GOVERNOR_PAUSED };
 /* The provider works on the request: the first sign of that counts, others are ignored. */
 enum governor_effect governor_taken_on(struct governor *governor, struct governor_ticket *ticket);
-/* The provider refused it for the moment. http_status 0: no connection. retry_after_ms: what it asked for,
- * -1 for nothing. */
+/* The provider refused it for the moment, or gave up in the middle of an answer because it has too much to do. http_status
+ * 0: no connection. retry_after_ms: what it asked for, -1 for nothing. */
 enum governor_effect governor_refused(struct governor *governor, struct governor_ticket *ticket,
                                       int http_status, int64_t retry_after_ms, int64_t now);
 /* The request is over, or does not want to wait any longer. */

@@ -23,7 +23,8 @@ struct model_client {
     uv_loop_t *loop;
     struct model_port inner;
     struct governor_limits limits;
-    struct map providers;     /* by base URL */
+    struct map providers; /* by base URL */
+    struct map maxima;    /* by base URL, where it is not limits.maximum; the number as a pointer */
     struct model_call *ended; /* singly linked, oldest first: their done is due */
     struct model_call **ended_last;
     uv_timer_t soon; /* runs while something is in `ended` */
@@ -90,6 +91,7 @@ static int request_keep(struct model_call *call, const struct model_request *req
     struct model_tool *tools = (struct model_tool *)(void *)kept->p;
     kept->n = tool_bytes;
     call->request = *request;
+    call->request.conversation = NULL; /* it lives no longer than start */
     call->request.base_url = keep(kept, request->base_url);
     call->request.api_key = keep(kept, request->api_key);
     call->request.model = keep(kept, request->model);
@@ -118,6 +120,7 @@ static void handle_closed(struct model_client *client)
         free(provider);
     }
     map_release(&client->providers);
+    map_release(&client->maxima);
     free(client);
 }
 
@@ -295,6 +298,12 @@ static void provider_pump(struct provider *provider)
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
+/* The status of what the provider said: its answer's, or that of an error inside of an answer that had begun well. */
+static int status_of(const struct model_failure *failure)
+{
+    return failure->load_status > 0 ? failure->load_status : failure->http_status;
+}
+
 /* Statuses with which providers say "too much"; other failures say nothing about the load. */
 static bool is_refusal(const struct model_failure *failure)
 {
@@ -302,7 +311,7 @@ static bool is_refusal(const struct model_failure *failure)
     if (failure->class == ERR_RETRY && failure->http_status == 0 && failure->sent == REQUEST_UNSENT)
         return true;
     for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
-        if (failure->http_status == statuses[i])
+        if (status_of(failure) == statuses[i])
             return failure->class != ERR_CANCELLED;
     }
     return false;
@@ -317,8 +326,8 @@ static void on_done(void *user, const struct model_reply *reply,
     if (reply != NULL)
         governor_taken_on(governor, &call->ticket);
     else if (is_refusal(failure) &&
-             governor_refused(governor, &call->ticket, failure->http_status,
-                              failure->retry_after_ms, now_of(provider->client)) == GOVERNOR_PAUSED)
+             governor_refused(governor, &call->ticket, status_of(failure), failure->retry_after_ms,
+                              now_of(provider->client)) == GOVERNOR_PAUSED)
         waiting_explain(provider, provider->waiting, NULL); /* linear, once per pause */
     governor_leave(governor, &call->ticket);
     call->callbacks.done(call->callbacks.user, reply, failure);
@@ -329,6 +338,17 @@ static void on_done(void *user, const struct model_reply *reply,
 
 /* --- the port ---------------------------------------------------------------------------------- */
 
+static struct governor_limits limits_of(const struct model_client *client, struct str base_url)
+{
+    struct governor_limits limits = client->limits;
+    size_t maximum = (uintptr_t)map_get(&client->maxima, base_url);
+    if (maximum > 0 && maximum < limits.maximum)
+        limits.maximum = maximum;
+    if (limits.first > limits.maximum)
+        limits.first = limits.maximum;
+    return limits;
+}
+
 static struct provider *provider_of(struct model_client *client, struct str base_url)
 {
     struct provider *provider = map_get(&client->providers, base_url);
@@ -336,7 +356,8 @@ static struct provider *provider_of(struct model_client *client, struct str base
         return provider;
     provider = must(calloc(1, sizeof *provider));
     provider->client = client;
-    governor_init(&provider->governor, &client->limits);
+    const struct governor_limits limits = limits_of(client, base_url);
+    governor_init(&provider->governor, &limits);
     uv_timer_init(client->loop, &provider->wake);
     provider->wake.data = provider;
     client->handles++;
@@ -422,8 +443,18 @@ struct model_port governor_open(struct uv_loop_s *loop, struct model_port inner,
     client->limits = *limits;
     client->ended_last = &client->ended;
     map_init(&client->providers);
+    map_init(&client->maxima);
     uv_timer_init(loop, &client->soon);
     client->soon.data = client;
     client->handles = 1;
     return (struct model_port){.ops = &client->ops, .client = client};
+}
+
+void governor_set_maximum(struct model_port governor, struct str base_url, size_t maximum)
+{
+    struct map *maxima = &governor.client->maxima;
+    size_t before = (uintptr_t)map_get(maxima, base_url);
+    void *value = (void *)(uintptr_t)maximum; /* NOLINT(performance-no-int-to-ptr) */
+    if (value != NULL && (before == 0 || maximum < before))
+        map_set(maxima, base_url, value);
 }

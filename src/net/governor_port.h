@@ -19,5 +19,8 @@ struct uv_loop_s; /* uv_loop_t */
  * the loop must run until the handles are closed. limits is copied. */
 struct model_port governor_open(struct uv_loop_s *loop, struct model_port inner,
                                 const struct governor_limits *limits);
+/* Most requests at once to this base URL, in place of limits->maximum; of several for one URL the smallest
+ * holds. Before its first request. */
+void governor_set_maximum(struct model_port governor, struct str base_url, size_t maximum);
 
 #endif

@@ -285,6 +285,66 @@ static void no_interleaving_passes_a_limit_anywhere_up_the_tree(void **state)
     }
 }
 
+static struct model_settings priced_model(int64_t in, int64_t cached, int64_t write, int64_t out)
+{
+    return (struct model_settings){.price_in_nano = in,
+                                   .price_out_nano = out,
+                                   .price_cached_nano = cached,
+                                   .price_cache_write_nano = write};
+}
+
+static void each_part_of_the_input_has_its_price(void **state)
+{
+    struct model_settings model = priced_model(3000, 300, 3750, 15000);
+    assert_int_equal(cost_of_request(&model, 1000, 600, 300, 10),
+                     600 * 300 + 300 * 3750 + 100 * 3000 + 10 * 15000);
+    assert_int_equal(price_of_dearest_input(&model), 3750);
+}
+
+static void without_prices_for_the_cache_all_input_costs_the_same(void **state)
+{
+    struct model_settings model = priced_model(3000, UNLIMITED, UNLIMITED, 15000);
+    assert_int_equal(cost_of_request(&model, 1000, 600, 300, 10), 1000 * 3000 + 10 * 15000);
+    assert_int_equal(cost_of_request(&model, 1000, -1, -1, 10), 1000 * 3000 + 10 * 15000);
+    assert_int_equal(price_of_dearest_input(&model), 3000);
+    model = priced_model(UNLIMITED, UNLIMITED, UNLIMITED, UNLIMITED);
+    assert_int_equal(cost_of_request(&model, 1000, 600, 300, 10), 0);
+    assert_int_equal(price_of_dearest_input(&model), UNLIMITED);
+}
+
+static void parts_that_do_not_add_up_never_make_it_cheaper(void **state)
+{
+    struct model_settings model = priced_model(3000, 300, 3750, 15000);
+    /* More cached than there was: no more than there was is cheap. */
+    assert_int_equal(cost_of_request(&model, 1000, 5000, 0, 0), 1000 * 300);
+    assert_int_equal(cost_of_request(&model, 1000, 5000, 400, 0), 400 * 3750 + 600 * 300);
+    assert_int_equal(cost_of_request(&model, 1000, 0, INT64_MAX, 0), 1000 * 3750);
+    /* Nothing was said of writes: each token may have been one. */
+    assert_int_equal(cost_of_request(&model, 1000, 600, -1, 0), 600 * 300 + 400 * 3750);
+    assert_int_equal(cost_of_request(&model, -5, -1, -1, -5), 0);
+    assert_int_equal(cost_of_request(&model, INT64_MAX, 0, 0, INT64_MAX), INT64_MAX);
+}
+
+/* What is reserved covers whatever the provider may bill, for any prices and any split of the input. */
+static void a_reservation_is_never_cheaper_than_the_bill(void **state)
+{
+    uint64_t seed = 7;
+    for (int i = 0; i < 20000; i++) {
+        int64_t in = (int64_t)pick(&seed, 5000), out = (int64_t)pick(&seed, 5000);
+        struct model_settings model =
+            priced_model(in, pick(&seed, 3) ? (int64_t)pick(&seed, 6000) : UNLIMITED,
+                         pick(&seed, 3) ? (int64_t)pick(&seed, 9000) : UNLIMITED, out);
+        int64_t input = (int64_t)pick(&seed, 100000), output = 256 + (int64_t)pick(&seed, 8000);
+        struct account root = account_with(NULL, UNLIMITED, UNLIMITED);
+        struct quote quote = {input, input, output, price_of_dearest_input(&model), out};
+        struct amount amount;
+        int64_t limit;
+        assert_int_equal(budget_quote(&root, &quote, nothing, &amount, &limit), BUDGET_GRANTED);
+        int64_t written = (int64_t)pick(&seed, 120000) - 1, read = (int64_t)pick(&seed, 120000) - 1;
+        assert_true(cost_of_request(&model, input, read, written, limit) <= amount.cost_nano);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -297,6 +357,10 @@ int main(void)
         cmocka_unit_test(an_ancestor_without_room_stops_its_grandchild),
         cmocka_unit_test(the_last_turns_reserve_is_kept_back_from_the_agent_only),
         cmocka_unit_test(unknown_prices_cost_nothing_and_huge_ones_saturate),
+        cmocka_unit_test(each_part_of_the_input_has_its_price),
+        cmocka_unit_test(without_prices_for_the_cache_all_input_costs_the_same),
+        cmocka_unit_test(parts_that_do_not_add_up_never_make_it_cheaper),
+        cmocka_unit_test(a_reservation_is_never_cheaper_than_the_bill),
         cmocka_unit_test(percent_is_that_of_the_tightest_limit),
         cmocka_unit_test(an_estimate_is_a_third_of_ascii_and_half_of_other_bytes),
         cmocka_unit_test(no_interleaving_passes_a_limit_anywhere_up_the_tree),

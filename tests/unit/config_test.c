@@ -356,6 +356,88 @@ static void a_cost_limit_needs_prices_only_of_allowed_models(void **state)
     assert_int_equal(room->config.settings.root.cost_nano, UNLIMITED);
 }
 
+static void a_model_of_a_providers_own_server_has_its_built_in_price(void **state)
+{
+    struct room *room = *state;
+    struct buf text;
+    room_write(room, USER_FILE,
+               "llm: {providers: {a: {api: anthropic}}, models: {m: {provider: a, model: "
+               "claude-sonnet-4-5-20250929}}}\nbudget: {cost_usd: 3}\n");
+    load_ok(room);
+    const struct model_settings *model = &room->config.settings.models[0];
+    assert_int_equal(model->price_in_nano, 3000);
+    assert_int_equal(model->price_out_nano, 15000);
+    assert_int_equal(model->price_cached_nano, 300);
+    assert_int_equal(model->price_cache_write_nano, 3750);
+    buf_init(&text, 65536);
+    config_describe(&room->config, &text);
+    assert_non_null(strstr(text.p, "price_cached: 0.30, price_cache_write: 3.75}"));
+    assert_non_null(strstr(text.p, "# prices built-in, 20"));
+    buf_release(&text);
+}
+
+static void prices_of_the_file_replace_built_in_ones(void **state)
+{
+    struct room *room = *state;
+    struct buf text;
+    room_write(room, USER_FILE,
+               "llm:\n  providers: {o: {}}\n  models:\n"
+               "    gpt-4.1: {provider: o, price_in: 5, price_out: 6}\n"
+               "    gpt-4o: {provider: o, price_cached: 0.1}\n"
+               "  pools: {default: [{model: gpt-4.1}]}\n");
+    load_ok(room);
+    const struct model_settings *models = room->config.settings.models;
+    assert_int_equal(models[0].price_in_nano, 5000);
+    assert_int_equal(models[0].price_cached_nano, UNLIMITED); /* of another price list */
+    assert_int_equal(models[1].price_in_nano, 2500);
+    assert_int_equal(models[1].price_cached_nano, 100);
+    buf_init(&text, 1024);
+    config_price_origin(&models[0], &text);
+    check_str(buf_view(&text), "config");
+    buf_release(&text);
+    room_write(room, USER_FILE,
+               "llm: {providers: {o: {base_url: 'http://h/v1'}}, models: {m: {provider: o, "
+               "price_cached: 1}}}\n");
+    load_fails(room, ERR_CONFIG, USER_FILE, ":1:90: this needs price_in and price_out too");
+}
+
+static void a_provider_has_bounds_of_its_own(void **state)
+{
+    struct room *room = *state;
+    room_write(room, USER_FILE,
+               "llm:\n  providers:\n    a: {max_concurrent: 3, first_byte_ms: 20m}\n"
+               "    b: {base_url: 'http://h/v1/', idle_ms: 5s}\n"
+               "  models: {m: {provider: a}}\n");
+    load_ok(room);
+    assert_int_equal(room->config.provider_count, 2);
+    const struct provider_bounds *a = &room->config.providers[0], *b = &room->config.providers[1];
+    check_str(a->base_url, "https://api.openai.com/v1");
+    assert_int_equal(a->max_concurrent, 3);
+    assert_int_equal(a->first_byte_ms, 1200000);
+    assert_int_equal(a->total_ms, 1200000); /* never less than a part of it */
+    check_str(b->base_url, "http://h/v1");
+    assert_int_equal(b->max_concurrent, 10000);
+    assert_int_equal(b->first_byte_ms, 300000);
+    assert_int_equal(b->idle_ms, 5000);
+    room_write(room, USER_FILE, "llm: {providers: {a: {first_byte_ms: 10m, total_ms: 5m}}}\n");
+    load_fails(room, ERR_CONFIG, USER_FILE, ":1:53: expected at least first_byte_ms: 600000");
+    room_write(room, USER_FILE, "llm: {providers: {a: {max_concurrent: 0}}}\n");
+    load_fails(room, ERR_CONFIG, USER_FILE, ":1:39: expected a whole number from 1 to 10000");
+}
+
+static void an_api_alone_comes_before_files_and_needs_its_key(void **state)
+{
+    struct room *room = *state;
+    room_write(room, USER_FILE,
+               "llm: {providers: {o: {}}, models: {m: {provider: o}, n: {provider: o}}}\n");
+    room->flags.api = STR("anthropic");
+    load_fails(room, ERR_USAGE, NULL, "--api anthropic alone needs the key in ANTHROPIC_API_KEY");
+    room_set(room, "ANTHROPIC_API_KEY", "sk-ant");
+    load_ok(room);
+    check_str(room->config.settings.default_model, "claude-sonnet-4-5");
+    check_str(room->config.model_source, "ANTHROPIC_API_KEY");
+}
+
 static void a_store_in_a_file_may_start_at_home(void **state)
 {
     struct room *room = *state;
@@ -470,7 +552,7 @@ static void describe_says_where_each_value_came_from_and_no_secret(void **state)
     assert_non_null(strstr(text.p, "budget.cost_usd: 2.505 "));
     assert_non_null(strstr(text.p, "llm.models.small.price_in: 0.076 "));
     assert_non_null(strstr(text.p, "default model: gpt-4.1-mini "));
-    assert_non_null(strstr(text.p, "# key from OPENAI_API_KEY\n"));
+    assert_non_null(strstr(text.p, "# prices config; key from OPENAI_API_KEY\n"));
     buf_release(&text);
 }
 
@@ -587,6 +669,10 @@ int main(int argc, char **argv)
         ROOM(a_provider_without_an_address_is_openai_with_its_key),
         ROOM(the_model_flag_chooses_where_files_name_no_default),
         ROOM(a_cost_limit_needs_prices_only_of_allowed_models),
+        ROOM(a_model_of_a_providers_own_server_has_its_built_in_price),
+        ROOM(prices_of_the_file_replace_built_in_ones),
+        ROOM(a_provider_has_bounds_of_its_own),
+        ROOM(an_api_alone_comes_before_files_and_needs_its_key),
         ROOM(a_store_in_a_file_may_start_at_home),
         ROOM(without_any_model_a_local_server_can_be_added),
         ROOM(wrong_flags_are_usage_errors),

@@ -349,6 +349,28 @@ static void providers_do_not_hold_each_other_up(void **state)
     rig_close(rig);
 }
 
+static void a_provider_can_have_a_maximum_of_its_own(void **state)
+{
+    struct rig *rig;
+    rig_open(&rig, 64, 100);
+    governor_set_maximum(rig->port, STR("http://a/v1"), 3);
+    governor_set_maximum(rig->port, STR("http://a/v1"), 2);
+    governor_set_maximum(rig->port, STR("http://a/v1"), 5); /* the smallest holds */
+    governor_set_maximum(rig->port, STR("http://b/v1"), 1000);
+    for (unsigned i = 0; i < 4; i++)
+        ask(rig, "http://a/v1", "run", i);
+    assert_int_equal(rig->inner.in_flight, 2);
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(ask(rig, "http://b/v1", "run", i)->waits, 0);
+    assert_int_equal(rig->inner.in_flight, 6);
+    while (rig->inner.in_flight > 0) { /* answers make no more room than that */
+        inner_reply(&rig->inner);
+        settle(rig);
+        assert_true(rig->inner.in_flight <= 6);
+    }
+    rig_close(rig);
+}
+
 static void a_429_that_one_agent_sees_slows_down_all_and_the_pause_ends(void **state)
 {
     struct rig *rig;
@@ -398,6 +420,31 @@ static void which_failures_pause(void **state)
         rig_open(&rig, 4, 4);
         ask_many(rig, 1);
         inner_fail(&rig->inner, rows[i].status, 20, rows[i].sent);
+        ask_many(rig, 1);
+        assert_int_equal(rig->inner.in_flight, rows[i].leaves_at_once);
+        settle(rig);
+        assert_int_equal(rig->inner.in_flight, 1);
+        rig_close(rig);
+    }
+}
+
+static void an_error_inside_an_answer_that_tells_of_load_pauses(void **state)
+{
+    static const struct {
+        int load_status;
+        size_t leaves_at_once; /* of the next call */
+    } rows[] = {{529, 0}, {429, 0}, {0, 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct model_failure failure = {.class = ERR_RETRY,
+                                              .http_status = 200,
+                                              .load_status = rows[i].load_status,
+                                              .retry_after_ms = 20,
+                                              .message = STR("in the middle"),
+                                              .usage = USAGE_NONE};
+        struct rig *rig;
+        rig_open(&rig, 4, 4);
+        ask_many(rig, 1);
+        inner_end(&rig->inner, 0, NULL, &failure);
         ask_many(rig, 1);
         assert_int_equal(rig->inner.in_flight, rows[i].leaves_at_once);
         settle(rig);
@@ -514,9 +561,11 @@ int main(void)
         cmocka_unit_test(what_waits_is_sent_as_it_was_asked),
         cmocka_unit_test(the_limit_grows_with_the_first_text_not_only_with_the_whole_answer),
         cmocka_unit_test(providers_do_not_hold_each_other_up),
+        cmocka_unit_test(a_provider_can_have_a_maximum_of_its_own),
         cmocka_unit_test(a_429_that_one_agent_sees_slows_down_all_and_the_pause_ends),
         cmocka_unit_test(those_who_wait_already_learn_of_a_pause),
         cmocka_unit_test(which_failures_pause),
+        cmocka_unit_test(an_error_inside_an_answer_that_tells_of_load_pauses),
         cmocka_unit_test(aborting_one_that_waits_sends_nothing_and_answers_from_the_loop),
         cmocka_unit_test(aborting_during_a_pause_ends_all_that_wait_and_the_loop_runs_dry),
         cmocka_unit_test(aborting_one_in_flight_is_passed_on),

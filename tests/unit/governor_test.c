@@ -335,6 +335,23 @@ a_later_refusal_of_the_same_burst_may_lengthen_the_pause_but_not_shorten_it(void
     rig_release(&rig);
 }
 
+static void an_answer_that_breaks_off_for_the_load_is_a_refusal_once(void **state)
+{
+    struct rig rig;
+    rig_init(&rig, 4, 100);
+    enter_many(&rig, "run", 4);
+    for (size_t i = 0; i < 4; i++)
+        governor_taken_on(&rig.governor, &rig.tickets[i]);
+    assert_int_equal(governor_refused(&rig.governor, &rig.tickets[0], 529, -1, rig.now),
+                     GOVERNOR_PAUSED);
+    assert_int_equal(rig.governor.limit, 2);
+    assert_int_equal(rig.governor.paused_until, rig.now + GOVERNOR_PAUSE_FIRST_MS);
+    assert_int_equal(governor_refused(&rig.governor, &rig.tickets[1], 529, -1, rig.now),
+                     GOVERNOR_AS_BEFORE);
+    assert_int_equal(rig.governor.limit, 2);
+    rig_release(&rig);
+}
+
 static void a_provider_cannot_ask_for_more_than_a_minute(void **state)
 {
     struct rig rig;
@@ -413,6 +430,7 @@ int main(void)
         cmocka_unit_test(nothing_leaves_before_the_time_that_the_provider_asked_for),
         cmocka_unit_test(
             a_later_refusal_of_the_same_burst_may_lengthen_the_pause_but_not_shorten_it),
+        cmocka_unit_test(an_answer_that_breaks_off_for_the_load_is_a_refusal_once),
         cmocka_unit_test(a_provider_cannot_ask_for_more_than_a_minute),
         cmocka_unit_test(without_a_time_the_pause_doubles_until_a_request_is_taken_on),
         cmocka_unit_test(the_reason_names_the_refusal_and_afterwards_the_limit),

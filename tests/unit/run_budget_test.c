@@ -268,6 +268,39 @@ static void dollars_count_what_is_billed(void **state)
     rig_contains(run_result(rig->run), "\"cost_usd\":0.0019");
 }
 
+static void reply_with_cache(struct rig *rig, int64_t input, int64_t cached, int64_t written,
+                             int64_t output)
+{
+    struct model_reply reply = {
+        .text = STR("done"), .usage = {input, cached, written, output, -1}, .first_token_ms = -1};
+    rig_reply(rig, 0, &reply);
+}
+
+static void cached_input_and_cache_writes_are_billed_at_their_own_prices(void **state)
+{
+    struct rig *rig = *state;
+    rig->model.price_in_nano = 3000;
+    rig->model.price_out_nano = 15000;
+    rig->model.price_cached_nano = 300;
+    rig->model.price_cache_write_nano = 3750;
+    rig_start(rig, "do it");
+    reply_with_cache(rig, 1000, 600, 300, 10);
+    assert_int_equal(rig_agent(rig, 0)->account.spent.cost_nano,
+                     600 * 300 + 300 * 3750 + 100 * 3000 + 10 * 15000);
+}
+
+static void a_request_reserves_for_the_dearest_input_there_is(void **state)
+{
+    struct rig *rig = *state;
+    rig->model.price_in_nano = 3000;
+    rig->model.price_out_nano = 15000;
+    rig->model.price_cached_nano = 300;
+    rig->model.price_cache_write_nano = 3750;
+    rig_start(rig, "do it");
+    const struct event *asked = rig_last(rig, 0, EVENT_MODEL_REQUESTED);
+    assert_int_equal(asked->cost_nano, asked->estimate * 3750 + asked->output_limit * 15000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +320,8 @@ int main(void)
         RIG_TEST(what_does_not_even_pay_for_a_last_turn_ends_the_run),
         RIG_TEST(a_child_never_gets_more_than_its_parent_has_left),
         RIG_TEST(dollars_count_what_is_billed),
+        RIG_TEST(cached_input_and_cache_writes_are_billed_at_their_own_prices),
+        RIG_TEST(a_request_reserves_for_the_dearest_input_there_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
