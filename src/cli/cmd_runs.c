@@ -7,7 +7,7 @@
 static enum exit_code run(struct invocation *invocation);
 
 static const struct option options[] = {
-    {"status", "STATUS", "only running, completed, failed or cancelled ones"},
+    {"status", "STATUS", "only running, stopped, completed, failed or cancelled ones"},
     {"limit", "N", "at most this many (default: 20)"},
     OPTIONS_COMMON,
     OPTION_END,
@@ -17,6 +17,9 @@ const struct command cmd_runs = {
     .name = "runs",
     .summary = "list runs, newest first",
     .usage = "[--status STATUS] [--limit N]",
+    .details = "A run is stopped when it has not ended and no process works on it: `cadre resume` "
+               "goes on with it. In JSON it\n"
+               "is one that is running and has no owner.",
     .example = "cadre runs --limit 5",
     .options = options,
     .run = run,
@@ -25,7 +28,8 @@ const struct command cmd_runs = {
 struct listing {
     struct output *output;
     struct history history;
-    size_t count;
+    struct str status; /* only these, as they are shown; STR_NONE: all */
+    size_t count, limit;
     int task_columns;
 };
 
@@ -67,6 +71,14 @@ static void list_json(struct listing *listing, const struct stored_run *run_row,
     buf_release(&line);
 }
 
+/* A run that no process works on stands still until somebody resumes it. */
+static struct str shown_status(const struct listing *listing, const struct stored_run *run_row)
+{
+    bool abandoned =
+        str_is(run_row->status, "running") && history_owner(&listing->history, run_row).n == 0;
+    return abandoned ? STR("stopped") : run_row->status;
+}
+
 static void list_line(struct listing *listing, const struct stored_run *run_row,
                       const struct js *result)
 {
@@ -81,10 +93,7 @@ static void list_line(struct listing *listing, const struct stored_run *run_row,
                      "STARTED", "TIME", "COST", "CHILDREN", "TASK");
     text_column(&line, run_row->run_id, ID_LENGTH, ellipsis);
     buf_text(&line, "  ");
-    /* A run that no process works on stands still until somebody resumes it. */
-    bool abandoned =
-        str_is(run_row->status, "running") && history_owner(&listing->history, run_row).n == 0;
-    text_column(&line, abandoned ? STR("stopped") : run_row->status, 9, ellipsis);
+    text_column(&line, shown_status(listing, run_row), 9, ellipsis);
     buf_text(&line, "  ");
     text_date(&line, run_row->started_at);
     text_duration(&cell, end - run_row->started_at);
@@ -106,6 +115,8 @@ static int list_one(void *user, const struct stored_run *run_row)
 {
     struct listing *listing = user;
     struct err ignored = ERR_INIT;
+    if (listing->status.p != NULL && !str_eq(listing->status, shown_status(listing, run_row)))
+        return 0;
     struct js *result =
         run_row->result_json.n > 0 ? js_parse(run_row->result_json, &ignored) : NULL;
     if (listing->output->format == OUTPUT_JSON)
@@ -114,18 +125,19 @@ static int list_one(void *user, const struct stored_run *run_row)
         list_line(listing, run_row, result);
     listing->count++;
     js_free(result);
-    return 0;
+    return listing->count == listing->limit ? 1 : 0;
 }
 
 static int check_status(struct str status, struct err *err)
 {
-    static const char *const known[] = {"running", "completed", "failed", "cancelled"};
+    static const char *const known[] = {"running", "stopped", "completed", "failed", "cancelled"};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (status.p == NULL || str_is(status, known[i]))
             return 0;
     }
     return err_set(err, ERR_USAGE,
-                   "unknown status \"%.*s\"; it is running, completed, failed or cancelled",
+                   "unknown status \"%.*s\"; it is running, stopped, completed, failed or "
+                   "cancelled",
                    STR_FMT(status));
 }
 
@@ -142,9 +154,16 @@ static enum exit_code run(struct invocation *invocation)
     if (arguments_number(&invocation->arguments, "limit", 1, 1000000, 20, &limit, &err) != 0 ||
         check_status(status, &err) != 0 || history_open(history, &invocation->arguments, &err) != 0)
         return command_fail(invocation, &err);
-    int result = history->store->ops->runs(history->store, status, (size_t)limit, clock_now_ms(),
-                                           list_one, &listing, &err);
-    if (result == 0 && listing.count == 0 && invocation->output.format == OUTPUT_TEXT)
+    listing.status = status;
+    listing.limit = (size_t)limit;
+    /* Whether a run is stopped is not in its row: which rows count is known when they are read. */
+    int result = history->store->ops->runs(history->store,
+                                           str_is(status, "stopped") ? STR("running") : status, 0,
+                                           clock_now_ms(), list_one, &listing, &err);
+    if (result == 0 && listing.count == 0 && status.p != NULL &&
+        invocation->output.format == OUTPUT_TEXT)
+        output_print(&invocation->output, "No run is %.*s.\n", STR_FMT(status));
+    else if (result == 0 && listing.count == 0 && invocation->output.format == OUTPUT_TEXT)
         output_print(&invocation->output, "No runs yet. Start one: cadre run \"task\"\n");
     history_close(history);
     return result == 0 ? EXIT_CODE_DONE : command_fail(invocation, &err);

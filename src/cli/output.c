@@ -1,15 +1,19 @@
-/* Terminal facts, cleaned text, JSON lines, errors. Writes block while the reader is slow. */
+/* Terminal facts, cleaned text, JSON lines, errors. Writes block while the reader is slow, unless the
+ * output is detached: then `out` and `err` are streams into queues. */
 #include "cli/output.h"
 
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CLEAN_MAX ((size_t)256 << 20)
 #define ERROR_MAX 8192
+#define ERRORS_STANDSTILL_MS 5000 /* stderr, at the end: the run itself has been told of by then */
 
 static const char *const styles[STYLE_COUNT] = {
     [STYLE_BOLD] = "\x1b[1m", [STYLE_DIM] = "\x1b[2m",     [STYLE_GREEN] = "\x1b[32m",
@@ -20,7 +24,8 @@ void output_open(struct output *output, enum output_format format)
 {
     const char *term = getenv("TERM");
     const char *no_color = getenv("NO_COLOR");
-    *output = (struct output){.out = stdout, .err = stderr, .format = format};
+    *output = (struct output){
+        .out = stdout, .err = stderr, .standstill_ms = OUTPUT_STANDSTILL_MS, .format = format};
     if (setlocale(LC_CTYPE, "") != NULL && strcmp(nl_langinfo(CODESET), "UTF-8") == 0)
         output->glyphs = GLYPHS_UTF8;
     if (format == OUTPUT_TEXT && isatty(STDOUT_FILENO) && term != NULL && term[0] != '\0' &&
@@ -30,11 +35,91 @@ void output_open(struct output *output, enum output_format format)
         output->colour = COLOUR_ON;
 }
 
+static bool is_one_file(int a, int b)
+{
+    struct stat of_a, of_b;
+    return fstat(a, &of_a) == 0 && fstat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+           of_a.st_ino == of_b.st_ino;
+}
+
+int output_detach(struct output *output, struct err *err)
+{
+    struct outpipe *out = NULL, *errors = NULL;
+    struct err ignored = ERR_INIT;
+    if (output->out_pipe != NULL)
+        return 0;
+    fflush(output->out);
+    fflush(output->err);
+    if (outpipe_open(STDOUT_FILENO, &out, err) != 0)
+        return -1;
+    /* On one terminal, text and errors must keep their order. */
+    if (is_one_file(STDOUT_FILENO, STDERR_FILENO)) {
+        errors = out;
+    } else if (outpipe_open(STDERR_FILENO, &errors, err) != 0) {
+        if (outpipe_close(out, 0, &ignored) != 0)
+            abort(); /* nothing was queued */
+        return -1;
+    }
+    output->out_pipe = out;
+    output->err_pipe = errors;
+    output->out = outpipe_stream(out);
+    output->err = outpipe_stream(errors);
+    return 0;
+}
+
+/* stderr itself, if a message to it would not wait. */
+static FILE *errors_unqueued(void)
+{
+    struct pollfd wanted = {.fd = STDERR_FILENO, .events = POLLOUT};
+    return poll(&wanted, 1, 0) == 1 && (wanted.revents & POLLOUT) != 0 ? stderr : NULL;
+}
+
+static int close_pipes(struct output *output, struct err *err)
+{
+    struct err ignored = ERR_INIT;
+    fclose(output->out);
+    fclose(output->err);
+    int result = outpipe_close(output->out_pipe, output->standstill_ms, err);
+    int errors = output->err_pipe == output->out_pipe
+                     ? result
+                     : outpipe_close(output->err_pipe, ERRORS_STANDSTILL_MS, &ignored);
+    output->out_pipe = output->err_pipe = NULL;
+    output->out = stdout;
+    output->err = errors == 0 ? errors_unqueued() : NULL;
+    return result;
+}
+
 int output_close(struct output *output, struct err *err)
 {
+    if (output->out_pipe != NULL)
+        return close_pipes(output, err);
     if (fflush(output->out) != 0 || ferror(output->out))
         return err_set(err, ERR_IO, "the output could not be written: %s", strerror(errno));
     return 0;
+}
+
+enum outpipe_state output_state(struct output *output)
+{
+    if (ferror(output->out))
+        return OUTPIPE_BROKEN;
+    return output->out_pipe != NULL ? outpipe_state(output->out_pipe) : OUTPIPE_IDLE;
+}
+
+void output_listen(struct output *output, void (*changed)(void *user), void *user)
+{
+    if (output->out_pipe != NULL)
+        outpipe_listen(output->out_pipe, changed, user);
+}
+
+void output_drain(struct output *output, int64_t standstill_ms)
+{
+    struct err ignored = ERR_INIT;
+    fflush(output->out);
+    if (output->out_pipe != NULL && outpipe_drain(output->out_pipe, standstill_ms, &ignored) != 0)
+        return;
+    if (output->err_pipe != NULL && output->err_pipe != output->out_pipe &&
+        outpipe_drain(output->err_pipe, standstill_ms, &ignored) != 0)
+        return;
 }
 
 void output_size(const struct output *output, int *columns, int *lines)
@@ -42,7 +127,8 @@ void output_size(const struct output *output, int *columns, int *lines)
     struct winsize size = {0};
     *columns = 80;
     *lines = 24;
-    if (ioctl(fileno(output->out), TIOCGWINSZ, &size) == 0) {
+    int fd = output->out_pipe != NULL ? STDOUT_FILENO : fileno(output->out);
+    if (ioctl(fd, TIOCGWINSZ, &size) == 0) {
         if (size.ws_col > 0)
             *columns = size.ws_col;
         if (size.ws_row > 0)
@@ -104,8 +190,10 @@ void output_error(struct output *output, const char *format, ...)
     va_end(args);
     utf8_clean(&clean, buf_view(&text), UTF8_LINES);
     fflush(output->out);
-    fprintf(output->err, "cadre: %.*s\n", STR_FMT(buf_view(&clean)));
-    fflush(output->err);
+    if (output->err != NULL) {
+        fprintf(output->err, "cadre: %.*s\n", STR_FMT(buf_view(&clean)));
+        fflush(output->err);
+    }
     buf_release(&text);
     buf_release(&clean);
 }

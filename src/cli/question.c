@@ -1,5 +1,6 @@
 /* A queue of questions; the first one stands on the screen. What was typed before a question was
- * shown is thrown away: nobody can have meant it as an answer. */
+ * shown is thrown away, also while the terminal does not take it: nobody can have meant it as an
+ * answer. */
 #include "cli/question.h"
 
 #include <errno.h>
@@ -148,6 +149,8 @@ static void on_input(uv_poll_t *handle, int status, int events)
         end_input(questions);
         return;
     }
+    if (output_state(questions->output) != OUTPIPE_IDLE)
+        return;
     for (ssize_t i = 0; i < n; i++) {
         if (piece[i] == '\n') {
             struct str line = {questions->line, questions->line_length};

@@ -1,19 +1,25 @@
 /* Redrawing in place: move up over the lines that stand there, write each line anew, clear what is
- * left. The lines' widths are kept, because a terminal that became narrower has wrapped them. */
+ * left. The lines' widths are kept, because a terminal that became narrower has wrapped them. While
+ * the terminal has not taken the last frame, no other is drawn: only the latest state matters. */
 #include "cli/screen.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #define INTERVAL_MS 100
+#define DRAIN_MS 100 /* before the process stops: a frame is not left half written */
 #define FRAME_MAX ((size_t)4 << 20)
 #define HIDE_CURSOR "\x1b[?25l"
 #define SHOW_CURSOR "\x1b[?25h"
 
 void screen_restore_cursor(void)
 {
-    if (isatty(STDOUT_FILENO) && write(STDOUT_FILENO, SHOW_CURSOR, sizeof SHOW_CURSOR - 1) < 0)
+    /* A terminal that takes nothing (Ctrl-S) must not hold up the way out. */
+    struct pollfd wanted = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    if (isatty(STDOUT_FILENO) && poll(&wanted, 1, 0) == 1 && (wanted.revents & POLLOUT) != 0 &&
+        write(STDOUT_FILENO, SHOW_CURSOR, sizeof SHOW_CURSOR - 1) < 0)
         return;
 }
 
@@ -107,7 +113,7 @@ static void draw(struct screen *screen, enum extent extent)
 static void on_timer(uv_timer_t *timer)
 {
     struct screen *screen = timer->data;
-    if (screen->state == SCREEN_DRAWING)
+    if (screen->state == SCREEN_DRAWING && output_state(screen->output) == OUTPIPE_IDLE)
         draw(screen, EXTENT_SCREEN);
 }
 
@@ -118,6 +124,8 @@ static void on_resized(uv_signal_t *handle, int number)
 
 static void on_suspended(uv_signal_t *handle, int number)
 {
+    struct screen *screen = handle->data;
+    output_drain(screen->output, DRAIN_MS);
     screen_restore_cursor();
     raise(SIGSTOP);
 }
