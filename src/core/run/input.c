@@ -69,6 +69,13 @@ static void failure_from(const struct event *e, struct model_failure *failure)
     failure->usage = usage_of(e);
 }
 
+static void times_from(const struct event *e, struct input *input)
+{
+    input->admitted_ms = e->admitted_ms == EVENT_ABSENT ? 0 : e->admitted_ms;
+    input->first_token_ms = e->first_token_ms == EVENT_ABSENT ? 0 : e->first_token_ms;
+    input->total_ms = e->total_ms == EVENT_ABSENT ? 0 : e->total_ms;
+}
+
 int input_from_event(const struct event *e, struct arena *arena, struct input_storage *storage,
                      struct input *input, struct err *err)
 {
@@ -92,11 +99,13 @@ int input_from_event(const struct event *e, struct arena *arena, struct input_st
     case EVENT_MODEL_REPLIED:
         input->kind = INPUT_REPLY;
         input->reply = &storage->reply;
+        times_from(e, input);
         return reply_from(e, arena, &storage->reply, err);
     case EVENT_MODEL_FAILED:
         input->kind = INPUT_FAILURE;
         input->failure = &storage->failure;
         input->sent = str_is(e->sent, "no") ? REQUEST_UNSENT : REQUEST_SENT;
+        times_from(e, input);
         failure_from(e, &storage->failure);
         return 0;
     case EVENT_TOOL_PREPARED:

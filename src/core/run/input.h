@@ -33,6 +33,9 @@ struct input {
     const struct model_reply *reply;
     const struct model_failure *failure;
     enum request_sent sent;
+    int64_t admitted_ms;    /* until the request left, if it had to wait; 0: it did not */
+    int64_t first_token_ms; /* INPUT_FAILURE: from there to the first text; 0: none came */
+    int64_t total_ms;       /* all of it; 0: not known */
     /* INPUT_PREPARED */
     struct str path, before, after; /* hashes in hex, or "absent" */
     /* INPUT_RESULT, INPUT_LOST */
