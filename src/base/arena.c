@@ -31,6 +31,21 @@ void arena_release(struct arena *arena)
     arena_init(arena);
 }
 
+void arena_reset(struct arena *arena)
+{
+    struct arena_chunk *head = arena->head;
+    if (!head || head->size > LAST_CHUNK) {
+        arena_release(arena);
+        return;
+    }
+    struct arena rest = {.head = head->next};
+    arena_release(&rest);
+    memset(head->bytes, 0, head->used);
+    head->next = NULL;
+    head->used = 0;
+    arena->used = 0;
+}
+
 static struct arena_chunk *chunk_new(size_t size)
 {
     struct arena_chunk *chunk = calloc(1, sizeof *chunk + size);
@@ -73,6 +88,18 @@ void *arena_alloc(struct arena *arena, size_t size)
     fresh->next = head;
     arena->head = fresh;
     return chunk_take(fresh, rounded);
+}
+
+void arena_reserve(struct arena *arena, size_t n)
+{
+    struct arena_chunk *head = arena->head;
+    if (n > SIZE_MAX / 2)
+        abort();
+    if (head && head->size - head->used >= n)
+        return;
+    struct arena_chunk *fresh = chunk_new((n + (ALIGNMENT - 1)) & ~(size_t)(ALIGNMENT - 1));
+    fresh->next = head;
+    arena->head = fresh;
 }
 
 struct str arena_copy(struct arena *arena, struct str text)

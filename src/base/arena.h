@@ -16,6 +16,10 @@ struct arena {
 
 void arena_init(struct arena *arena);
 void arena_release(struct arena *arena); /* frees everything; the arena is as after arena_init */
+/* Forgets everything, and keeps some of the memory for what comes next. */
+void arena_reset(struct arena *arena);
+/* The next n bytes come from one piece. */
+void arena_reserve(struct arena *arena, size_t n);
 void *arena_alloc(struct arena *arena, size_t size);
 /* Copies are NUL-terminated behind their length. A view with p == NULL stays NULL. */
 struct str arena_copy(struct arena *arena, struct str text);

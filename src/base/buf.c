@@ -1,11 +1,11 @@
-/* The growing byte buffer. Memory doubles up to the maximum; one byte more is kept for the NUL.
+/* The growing byte buffer. Memory doubles up to the maximum, while it is small it quadruples; one byte more is kept for the NUL.
  * A failed buffer stays as it was: nothing half-appended is ever seen. Pure; any thread, one at a time. */
 #include "base/buf.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { FIRST_CAPACITY = 64 };
+enum { FIRST_CAPACITY = 64, LARGE_CAPACITY = 4096 };
 
 void buf_init(struct buf *buf, size_t max)
 {
@@ -41,8 +41,10 @@ static bool buf_grow(struct buf *buf, size_t n)
         return true;
     size_t limit = buf->max == SIZE_MAX ? SIZE_MAX : buf->max + 1;
     size_t capacity = buf->capacity ? buf->capacity : FIRST_CAPACITY;
-    while (capacity < need)
-        capacity = capacity > limit / 2 ? limit : capacity * 2;
+    while (capacity < need) {
+        size_t factor = capacity < LARGE_CAPACITY ? 4 : 2;
+        capacity = capacity > limit / factor ? limit : capacity * factor;
+    }
     if (capacity > limit)
         capacity = limit;
     char *p = realloc(buf->p, capacity);

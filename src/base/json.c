@@ -1,5 +1,5 @@
-/* Reading JSON: one pass over the text into a tree. A document is one block that holds its root and the decoded strings (never longer
- * than their source), and an arena with the members of arrays and objects, each container's in one piece. Containers are kept on a stack of
+/* Reading JSON: one pass over the text into a tree. A document is one block with its root, the decoded strings (never longer than
+ * their source) and room for a few items, and an arena for more: a container's items stand in one piece. Containers are kept on a stack of
  * at most 64 levels, not by recursion. Every reply, event and contract passes through here, so nothing is allocated per value and
  * nothing is quadratic. Looking into it is in jsonlook.c, writing and printing in jsonwriter.c. Pure; a document belongs to one thread at a time. */
 #include <locale.h>
@@ -13,11 +13,12 @@
 #include "base/utf8.h"
 
 enum { DEPTH_MAX = 64, STACK_FIRST = 64, COMPARE_ALL_MAX = 32, NUMBER_MAX = 1024 };
+enum { ITEMS_MAX = 64, BYTES_PER_ITEM = 8 }; /* of the room that comes with a document */
 
 struct document {
     struct js root; /* first: the root's address is the document's */
     struct arena arena;
-    char strings[];
+    struct js items[]; /* room for a few; behind them the strings */
 };
 
 /* An array or object that is not closed yet. */
@@ -30,7 +31,9 @@ struct level {
 struct parser {
     struct str text;
     size_t at;
-    char *strings; /* where the next decoded string goes */
+    char *strings;    /* where the next decoded string goes */
+    struct js *items; /* room for finished containers' items, while it lasts */
+    size_t items_left;
     struct arena *arena;
     struct js *stack; /* finished values whose container is open */
     size_t count, capacity;
@@ -355,6 +358,16 @@ static int open_level(struct parser *p, enum js_kind kind)
     return 0;
 }
 
+static struct js *items_take(struct parser *p, size_t count)
+{
+    if (count > p->items_left)
+        return arena_alloc(p->arena, count * sizeof *p->items);
+    struct js *items = p->items;
+    p->items += count;
+    p->items_left -= count;
+    return items;
+}
+
 /* At its closing bracket: its items leave the stack, and it takes their place as one value. */
 static int close_level(struct parser *p, struct js *value)
 {
@@ -369,7 +382,7 @@ static int close_level(struct parser *p, struct js *value)
             return -1;
     }
     if (count > 0) {
-        struct js *items = arena_alloc(p->arena, count * sizeof *items);
+        struct js *items = items_take(p, count);
         memcpy(items, p->stack + level->first, count * sizeof *items);
         value->items = items;
     }
@@ -481,14 +494,18 @@ struct js *js_parse_within(struct str text, int levels, struct err *err)
     }
     if (text.p == NULL)
         text = STR("");
-    struct document *document = malloc(sizeof *document + text.n + 1);
+    size_t room = text.n / BYTES_PER_ITEM < ITEMS_MAX ? text.n / BYTES_PER_ITEM : ITEMS_MAX;
+    struct document *document =
+        malloc(sizeof *document + room * sizeof document->items[0] + text.n + 1);
     if (document == NULL)
         abort();
     arena_init(&document->arena);
     struct parser p;
     p.text = text;
     p.at = 0;
-    p.strings = document->strings;
+    p.items = document->items;
+    p.items_left = room;
+    p.strings = (char *)(document->items + room);
     p.arena = &document->arena;
     p.stack = p.local;
     p.count = 0;

@@ -55,7 +55,7 @@ void jw_object(struct jw *w);
 void jw_array(struct jw *w);
 void jw_end_object(struct jw *w);
 void jw_end_array(struct jw *w);
-void jw_key(struct jw *w, const char *key);
+void jw_key(struct jw *w, const char *key); /* a name of ours: nothing in it needs an escape */
 void jw_key_str(struct jw *w, struct str key);
 void jw_str(struct jw *w, struct str text);
 void jw_text(struct jw *w, const char *text);

@@ -69,15 +69,21 @@ static void escape_valid(struct buf *out, struct str text)
     }
 }
 
-/* Whether all of it is printable ASCII that needs no escape: nearly every key and name. */
+/* Whether all of it is ASCII that needs no escape: nearly every name and number in words. */
 static bool is_plain_ascii(struct str text)
 {
-    unsigned char high = 0;
-    if (json_plain_run(text) < text.n)
-        return false;
-    for (size_t i = 0; i < text.n; i++)
-        high |= (unsigned char)text.p[i];
-    return high < 0x80;
+    uint64_t eight, all = 0;
+    size_t i = 0;
+    for (; text.n - i >= sizeof eight; i += sizeof eight) {
+        memcpy(&eight, text.p + i, sizeof eight);
+        if (!eight_plain(eight))
+            return false;
+        all |= eight;
+    }
+    eight = EACH_BYTE('a');
+    if (i < text.n)
+        memcpy(&eight, text.p + i, text.n - i);
+    return eight_plain(eight) && ((all | eight) & EACH_BYTE(0x80)) == 0;
 }
 
 void json_quote(struct buf *out, struct str text)
@@ -266,7 +272,21 @@ void jw_key_str(struct jw *w, struct str key)
 
 void jw_key(struct jw *w, const char *key)
 {
-    jw_key_str(w, str_from(key));
+    char quoted[SHORT_MAX + 3];
+    size_t n = strlen(key);
+    if (n > SHORT_MAX) {
+        jw_key_str(w, (struct str){key, n});
+        return;
+    }
+    if (w->depth == 0 || w->after_key)
+        w->out->failed = true;
+    writer_separate(w);
+    quoted[0] = '"';
+    memcpy(quoted + 1, key, n);
+    quoted[n + 1] = '"';
+    quoted[n + 2] = ':';
+    buf_add(w->out, quoted, n + 3);
+    w->after_key = true;
 }
 
 void jw_str(struct jw *w, struct str text)

@@ -3,19 +3,25 @@
  *
  * The first Ctrl-C (or SIGTERM, SIGHUP) asks the run to wind down; the second ends the process at
  * once: the log is durable and the run can be resumed. A reader of the output who went away counts
- * as a first Ctrl-C. */
+ * as a first Ctrl-C; one who is slow holds nothing up (catchup.h), and is waited for at the end. */
 #include "cli/drive.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cli/catchup.h"
 #include "cli/ending.h"
 #include "cli/lines.h"
 #include "cli/question.h"
+#include "cli/refused.h"
 #include "cli/screen.h"
 #include "cli/text.h"
 #include "os/clock.h"
+
+#define READER_CHECK_MS 20 /* at the end: whether the reader still takes something */
+#define READER_MOMENT_MS 5 /* one that keeps up needs no more */
+#define LAST_WORDS_MS 200  /* for what was said before the process ends at once */
 
 #define SIGNAL_COUNT 3
 static const int signal_numbers[SIGNAL_COUNT] = {SIGINT, SIGTERM, SIGHUP};
@@ -35,6 +41,12 @@ struct driver {
     struct view view;
     struct screen screen;
     struct questions questions;
+    struct refused refused;
+    struct catchup catchup;
+    uv_async_t output_changed; /* the writer of the output has news */
+    uv_timer_t reader;         /* at the end */
+    uint64_t reader_taken;
+    int64_t reader_deadline;
     enum { STOP_NOT_ASKED, STOP_ASKED } stop;
     enum { DRIVER_RUNNING, DRIVER_ENDED } state;
     struct err failure;
@@ -52,6 +64,19 @@ static void say(struct driver *driver, const char *text)
         screen_resume(&driver->screen);
 }
 
+/* Also before the screen is there and after it is gone. */
+static void on_warning(void *user, struct str text)
+{
+    struct driver *driver = user;
+    bool drawn = driver->display == DISPLAY_TREE && driver->screen.output != NULL &&
+                 !uv_is_closing((uv_handle_t *)&driver->screen.timer);
+    if (drawn)
+        screen_pause(&driver->screen);
+    output_error(driver->output, "warning: %.*s", STR_FMT(text));
+    if (drawn && driver->questions.count == 0)
+        screen_resume(&driver->screen);
+}
+
 static void ask_to_stop(struct driver *driver)
 {
     struct err err = ERR_INIT;
@@ -64,31 +89,67 @@ static void on_signal(uv_signal_t *handle, int number)
 {
     struct driver *driver = handle->data;
     if (driver->stop == STOP_ASKED || driver->state == DRIVER_ENDED) {
+        output_drain(driver->output, LAST_WORDS_MS);
         if (driver->display == DISPLAY_TREE)
             screen_restore_cursor();
-        fflush(driver->output->out);
         _exit(EXIT_CODE_CANCELLED);
     }
     say(driver, "winding down, press again to stop now");
     ask_to_stop(driver);
 }
 
+/* Nothing that is printed can reach the reader whole any more. */
+static bool is_output_lost(struct driver *driver)
+{
+    return output_state(driver->output) == OUTPIPE_BROKEN ||
+           driver->catchup.state == CATCHUP_FAILED;
+}
+
 static void check_reader(struct driver *driver)
 {
-    if (driver->stop == STOP_NOT_ASKED && driver->state == DRIVER_RUNNING &&
-        ferror(driver->output->out)) {
-        output_error(driver->output, "the output cannot be written any more: winding down");
-        ask_to_stop(driver);
-    }
+    if (driver->stop != STOP_NOT_ASKED || driver->state != DRIVER_RUNNING ||
+        !is_output_lost(driver))
+        return;
+    if (driver->catchup.state == CATCHUP_FAILED)
+        output_error(driver->output, "events could not be read back from the store: %s",
+                     driver->catchup.err.message);
+    output_error(driver->output, "the output cannot be written any more: winding down");
+    ask_to_stop(driver);
 }
 
 /* --- what the engine says
  * ----------------------------------------------------------------------------- */
 
-static void on_event(void *user, const struct run *run, const struct event_row *row)
+/* One event for the reader, as it becomes durable or when it is read back. */
+static void print_event(void *user, const struct event_row *row)
 {
     struct driver *driver = user;
     struct buf line;
+    buf_init(&line, SIZE_MAX / 4);
+    if (driver->display == DISPLAY_JSON) {
+        lines_json(row, id_str(&driver->run_id), view_id(&driver->view, row->agent_no), &line);
+        output_json(driver->output, &line);
+    } else {
+        lines_event(row, view_name(&driver->view, row->agent_no), &line);
+        output_print(driver->output, "%.*s", STR_FMT(buf_view(&line)));
+        fflush(driver->output->out);
+    }
+    buf_release(&line);
+}
+
+static void warn_of_refused_key(struct driver *driver, const struct event_row *row)
+{
+    struct buf warning;
+    buf_init(&warning, REFUSED_WARNING_MAX);
+    refused_warning(&driver->refused, row, &warning);
+    if (warning.n > 0)
+        say(driver, warning.p);
+    buf_release(&warning);
+}
+
+static void on_event(void *user, const struct run *run, const struct event_row *row)
+{
+    struct driver *driver = user;
     /* The first event of a resumed run comes when its state is already there, whole. */
     if (driver->view.count == 0)
         view_update_all(&driver->view, run, clock_now_ms());
@@ -97,16 +158,9 @@ static void on_event(void *user, const struct run *run, const struct event_row *
     if (row->call_id.n > 0 &&
         (str_is(row->category, "tool") || str_is(row->type, "permission.denied")))
         questions_drop(&driver->questions, row->call_id);
-    buf_init(&line, SIZE_MAX / 4);
-    if (driver->display == DISPLAY_JSON) {
-        lines_json(row, id_str(&driver->run_id), view_id(&driver->view, row->agent_no), &line);
-        output_json(driver->output, &line);
-    } else if (driver->display == DISPLAY_LINES) {
-        lines_event(row, view_name(&driver->view, row->agent_no), &line);
-        output_print(driver->output, "%.*s", STR_FMT(buf_view(&line)));
-        fflush(driver->output->out);
-    }
-    buf_release(&line);
+    if (driver->display == DISPLAY_JSON || driver->display == DISPLAY_LINES)
+        catchup_event(&driver->catchup, row);
+    warn_of_refused_key(driver, row);
     check_reader(driver);
 }
 
@@ -140,6 +194,94 @@ static void on_end(void *user, struct str run_id_text, const struct run *run,
     if (failure != NULL)
         driver->failure = *failure;
     uv_stop(&driver->loop);
+}
+
+/* --- the reader
+ * --------------------------------------------------------------------------------------- */
+
+/* On the writer's thread. */
+static void wake_loop(void *user)
+{
+    struct driver *driver = user;
+    uv_async_send(&driver->output_changed);
+}
+
+static void on_output_changed(uv_async_t *handle)
+{
+    struct driver *driver = handle->data;
+    catchup_go_on(&driver->catchup);
+    check_reader(driver);
+}
+
+static int open_reader(struct driver *driver, struct err *err)
+{
+    int result = uv_async_init(&driver->loop, &driver->output_changed, on_output_changed);
+    if (result == 0)
+        result = uv_timer_init(&driver->loop, &driver->reader);
+    if (result != 0)
+        return err_set(err, ERR_IO, "the output cannot be watched: %s", uv_strerror(result));
+    driver->output_changed.data = driver->reader.data = driver;
+    uv_unref((uv_handle_t *)&driver->output_changed);
+    if (output_detach(driver->output, err) != 0)
+        return -1;
+    output_listen(driver->output, wake_loop, driver);
+    return 0;
+}
+
+static void close_reader(struct driver *driver)
+{
+    output_listen(driver->output, NULL, NULL);
+    while (driver->catchup.state == CATCHUP_READING)
+        uv_run(&driver->loop, UV_RUN_ONCE);
+    catchup_close(&driver->catchup);
+    if (driver->output_changed.data != NULL)
+        uv_close((uv_handle_t *)&driver->output_changed, NULL);
+    if (driver->reader.data != NULL)
+        uv_close((uv_handle_t *)&driver->reader, NULL);
+}
+
+static void on_reader_check(uv_timer_t *timer)
+{
+    struct driver *driver = timer->data;
+    uint64_t taken = outpipe_taken(driver->output->out_pipe);
+    if (taken != driver->reader_taken)
+        driver->reader_deadline = clock_monotonic_ms() + driver->output->standstill_ms;
+    driver->reader_taken = taken;
+    catchup_go_on(&driver->catchup);
+}
+
+/* The run has ended and its lease is released: nobody waits for this process but its reader. */
+static void show_the_rest(struct driver *driver)
+{
+    const struct catchup *catchup = &driver->catchup;
+    driver->reader_deadline = clock_monotonic_ms() + driver->output->standstill_ms;
+    uv_timer_start(&driver->reader, on_reader_check, READER_CHECK_MS, READER_CHECK_MS);
+    while (catchup->printed != catchup->latest && !is_output_lost(driver) &&
+           clock_monotonic_ms() < driver->reader_deadline)
+        uv_run(&driver->loop, UV_RUN_ONCE);
+    uv_timer_stop(&driver->reader);
+    if (catchup->printed == catchup->latest)
+        return;
+    output_error(driver->output,
+                 "the events from %llu on were not shown; read them with: cadre events %s",
+                 (unsigned long long)catchup->printed + 1, driver->run_id.text);
+    driver->output->standstill_ms = 0; /* waited for long enough */
+}
+
+/* Everything is printed: waits until it is read, and listens to signals meanwhile. */
+static void wait_for_reader(struct driver *driver)
+{
+    output_drain(driver->output, READER_MOMENT_MS);
+    if (driver->output->out_pipe == NULL)
+        return;
+    driver->reader_deadline = clock_monotonic_ms() + driver->output->standstill_ms;
+    uv_timer_start(&driver->reader, on_reader_check, READER_CHECK_MS, READER_CHECK_MS);
+    while ((output_state(driver->output) == OUTPIPE_BUSY ||
+            output_state(driver->output) == OUTPIPE_FULL) &&
+           clock_monotonic_ms() < driver->reader_deadline)
+        uv_run(&driver->loop, UV_RUN_ONCE);
+    uv_timer_stop(&driver->reader);
+    driver->output->standstill_ms = 0;
 }
 
 /* --- questions
@@ -275,11 +417,10 @@ static int start_signals(struct driver *driver, struct err *err)
     return 0;
 }
 
-static void stop_all(struct driver *driver)
+/* The last things that are open: signals are listened to until the reader has everything. */
+static void close_all(struct driver *driver)
 {
-    if (driver->screen.output != NULL)
-        screen_stop(&driver->screen);
-    questions_stop(&driver->questions);
+    close_reader(driver);
     for (int i = 0; i < SIGNAL_COUNT; i++) {
         if (driver->signals[i].loop != NULL && !uv_is_closing((uv_handle_t *)&driver->signals[i]))
             uv_close((uv_handle_t *)&driver->signals[i], NULL);
@@ -296,27 +437,34 @@ static int watch(struct driver *driver, struct err *err)
                                            .user = driver};
     struct engine *engine = NULL;
     int result = -1;
-    if (start_signals(driver, err) != 0)
+    if (start_signals(driver, err) != 0 || open_reader(driver, err) != 0)
         goto out;
     if (driver->asker == ASKER_ROOT_TERMINAL &&
         questions_start(&driver->questions, &driver->loop, err) != 0)
         goto out;
+    wire_listen(driver->drive->wire, on_warning, driver);
     if (wire_engine(driver->drive->wire, &driver->loop, &callbacks, &engine, err) != 0)
         goto out;
     driver->engine = engine;
     if (begin(driver, err) != 0)
         goto out;
+    driver->catchup.run_id = driver->run_id;
     if (start_display(driver, err) != 0)
         goto out;
     while (driver->state == DRIVER_RUNNING && uv_run(&driver->loop, UV_RUN_DEFAULT) != 0)
         continue;
+    show_the_rest(driver);
     result = 0;
     if (driver->state == DRIVER_RUNNING)
         result = err_set(err, ERR_BUG, "the engine has nothing to do, but the run has not ended");
 out:
-    stop_all(driver);
+    driver->state = DRIVER_ENDED;
+    if (driver->screen.output != NULL)
+        screen_stop(&driver->screen);
+    questions_stop(&driver->questions);
     if (engine != NULL)
         wire_engine_free(driver->drive->wire, engine);
+    wire_listen(driver->drive->wire, NULL, NULL);
     uv_run(&driver->loop, UV_RUN_DEFAULT);
     return result;
 }
@@ -355,7 +503,14 @@ static enum exit_code finish(struct driver *driver)
                      clock_now_ms(), &code, &err) != 0)
         code = command_fail(invocation, &err);
     store->ops->close(store);
+    if (code == EXIT_CODE_DONE && driver->catchup.printed != driver->catchup.latest)
+        code = EXIT_CODE_FAILED;
     return code;
+}
+
+static int open_store(void *user, struct store **store, struct err *err)
+{
+    return wire_store(user, store, err);
 }
 
 static enum display display_of(const struct output *output, const struct drive *drive)
@@ -387,11 +542,19 @@ enum exit_code drive_run(struct invocation *invocation, const struct drive *driv
                                            .end = questions_end,
                                            .answer = on_answer,
                                            .user = driver};
+    driver->catchup = (struct catchup){.loop = &driver->loop,
+                                       .output = driver->output,
+                                       .opener = {open_store, drive->wire},
+                                       .print = print_event,
+                                       .user = driver};
     view_init(&driver->view);
     if (watch(driver, &err) == 0)
         code = finish(driver);
     else
         code = command_fail(invocation, &err);
+    wait_for_reader(driver);
+    close_all(driver);
+    uv_run(&driver->loop, UV_RUN_DEFAULT);
     view_release(&driver->view);
     if (uv_loop_close(&driver->loop) != 0)
         output_error(driver->output, "bug: the loop still has open handles");

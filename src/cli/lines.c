@@ -62,7 +62,9 @@ static void detail_of(const struct event_row *row, size_t i, const struct js *pa
     case SHOWN_TOOL:
         buf_str(out, js_get_str(payload, "tool"));
         buf_char(out, ' ');
-        text_gist_of(out, js_get(payload, "arguments"));
+        text_gist_of(out, js_get(payload, js_kind(js_get(payload, "shortened")) == JS_OBJECT
+                                              ? "shortened"
+                                              : "arguments"));
         break;
     case SHOWN_IF_ERROR:
         if (str_is(js_get_str(payload, "outcome"), "error"))

@@ -71,7 +71,7 @@ static void describe_calls(const struct agent *agent, struct view_agent *out, st
         out->state = TREE_ASKING;
         buf_printf(text, "waiting for approval: %.*s ", STR_FMT(asked->call.name));
         text_gist(text, asked->call.arguments);
-    } else if (running != NULL && running->child_no != 0) {
+    } else if (running != NULL && running->awaits != CALL_WORKS) {
         buf_printf(text, "waiting for %zu %s", agent->children_open,
                    agent->children_open == 1 ? "child" : "children");
     } else if (running != NULL) {
@@ -135,6 +135,11 @@ static void describe(const struct agent *agent, struct view_agent *out)
     case PHASE_TOOLS:
         since = 1;
         describe_calls(agent, out, &text);
+        break;
+    case PHASE_JOINING:
+        since = 1;
+        buf_printf(&text, "has answered; waiting for %zu open %s", agent->children_open,
+                   agent->children_open == 1 ? "job" : "jobs");
         break;
     case PHASE_DONE:
         describe_end(agent, out, &text);

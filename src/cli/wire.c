@@ -8,8 +8,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "core/run/doors.h"
 #include "model/anthropic.h"
 #include "model/openai.h"
+#include "model/record.h"
+#include "model/replay.h"
+#include "model/responses.h"
+#include "net/fetch.h"
 #include "net/governor_port.h"
 #include "net/http.h"
 #include "os/clock.h"
@@ -21,7 +26,7 @@
 
 #define BUSY_MS 10000
 
-enum { API_OPENAI, API_ANTHROPIC, API_COUNT };
+enum { API_OPENAI, API_ANTHROPIC, API_RESPONSES, API_COUNT };
 
 static const struct {
     const char *name;
@@ -29,6 +34,7 @@ static const struct {
 } apis[API_COUNT] = {
     [API_OPENAI] = {"openai", openai_open},
     [API_ANTHROPIC] = {"anthropic", anthropic_open},
+    [API_RESPONSES] = {"responses", responses_open},
 };
 
 struct wire {
@@ -37,10 +43,12 @@ struct wire {
     struct str store_path, store_directory;
     uv_loop_t *loop;
     struct model_port models[API_COUNT]; /* each opened with its first request */
+    struct model_port replay;            /* the same, for recordings */
+    struct replay_shelf shelf;
+    struct record *record; /* NULL: nothing is recorded */
+    wire_warning *warning;
+    void *warning_user;
 };
-
-/* Delegation doors that the core opens in this build; the tools' own table holds the rest. */
-static const char *const doors[] = {"spawn_agent"};
 
 /* --- config
  * ------------------------------------------------------------------------------------------- */
@@ -125,10 +133,11 @@ int wire_open(const struct wire_request *request, struct wire **out, struct err 
     struct list *tools = &wire->config.settings.available_tools;
     for (size_t i = 0; i < tool_count; i++)
         list_add(&wire->config.arena, tools, str_from(tool_table[i]->name));
-    for (size_t i = 0; i < sizeof doors / sizeof doors[0]; i++)
-        list_add(&wire->config.arena, tools, str_from(doors[i]));
+    for (size_t i = 0; i < door_tool_count; i++)
+        list_add(&wire->config.arena, tools, str_from(door_tools[i].name));
     wire->store_path = arena_copy(&wire->config.arena, wire->config.store_path);
     wire->store_directory = directory_of(&wire->config.arena, wire->store_path);
+    replay_shelf_init(&wire->shelf);
     *out = wire;
     return 0;
 fail_workspace:
@@ -142,6 +151,10 @@ void wire_close(struct wire *wire)
 {
     if (wire == NULL)
         return;
+    wire_listen(wire, NULL, NULL);
+    if (wire->record != NULL)
+        record_free(wire->record);
+    replay_shelf_release(&wire->shelf);
     config_release(&wire->config);
     workspace_release(&wire->workspace);
     free(wire);
@@ -160,6 +173,70 @@ struct workspace *wire_workspace(struct wire *wire)
 int wire_local_model(struct wire *wire, struct str base_url, struct str model, struct err *err)
 {
     return config_local_model(&wire->config, base_url, model, err);
+}
+
+/* --- recordings
+ * --------------------------------------------------------------------------------------- */
+
+void wire_listen(struct wire *wire, wire_warning *warning, void *user)
+{
+    wire->warning = warning;
+    wire->warning_user = user;
+}
+
+static void warn(void *user, struct str text)
+{
+    const struct wire *wire = user;
+    if (wire->warning != NULL)
+        wire->warning(wire->warning_user, text);
+}
+
+/* Without links and "..": what it is compared with, and what a later resume still finds. */
+static struct str real_path(struct wire *wire, struct str path)
+{
+    char real[PATH_MAX];
+    return realpath(path.p, real) != NULL ? arena_copy(&wire->config.arena, str_from(real)) : path;
+}
+
+int wire_record(struct wire *wire, struct str file, struct err *err)
+{
+    const struct record_warning warning = {warn, wire};
+    struct str workspace = wire->workspace.path;
+    struct str path = arena_copy(&wire->config.arena, file);
+    if (record_new(path.p, &warning, &wire->record, err) != 0)
+        return -1;
+    path = real_path(wire, path);
+    if (str_starts(path, workspace) && path.n > workspace.n && path.p[workspace.n] == '/')
+        warn(wire, STR("the recording lies in the workspace, where agents see it; a replay that "
+                       "does not have it there may differ"));
+    return 0;
+}
+
+int wire_replay(struct wire *wire, struct str file, struct err *err)
+{
+    const struct replay_file *recording = NULL;
+    struct str path = arena_copy(&wire->config.arena, file);
+    if (make_absolute(&wire->config.arena, &path, err) != 0)
+        return -1;
+    path = real_path(wire, path);
+    if (replay_shelf_get(&wire->shelf, path, &recording, err) != 0)
+        return -1;
+    return config_replay(&wire->config, path, recording->model, err);
+}
+
+int wire_recordings(struct wire *wire, struct err *err)
+{
+    const struct settings *settings = &wire->config.settings;
+    for (size_t i = 0; i < settings->model_count; i++) {
+        const struct replay_file *recording;
+        struct replay_address address;
+        if (!str_is(settings->models[i].api, "replay"))
+            continue;
+        if (replay_address_parse(settings->models[i].base_url, &address, err) != 0 ||
+            replay_shelf_get(&wire->shelf, address.path, &recording, err) != 0)
+            return -1;
+    }
+    return 0;
 }
 
 /* --- store
@@ -205,14 +282,50 @@ int wire_find_run(struct wire *wire, struct store *store, struct str typed, stru
 /* --- engine
  * ------------------------------------------------------------------------------------------- */
 
+static struct model_port governed(const struct wire *wire, struct model_port inner)
+{
+    struct model_port port = governor_open(wire->loop, inner, &GOVERNOR_LIMITS);
+    for (size_t i = 0; i < wire->config.provider_count; i++)
+        governor_set_maximum(port, wire->config.providers[i].base_url,
+                             (size_t)wire->config.providers[i].max_concurrent);
+    return port;
+}
+
+/* A run that was started under another config keeps the built-in times. */
+static void deadlines_of(void *user, const struct model_settings *model,
+                         struct model_deadlines *deadlines)
+{
+    const struct wire *wire = user;
+    for (size_t i = 0; i < wire->config.provider_count; i++) {
+        const struct provider_bounds *bounds = &wire->config.providers[i];
+        if (!str_eq(bounds->name, model->provider) || !str_eq(bounds->base_url, model->base_url))
+            continue;
+        deadlines->first_byte_ms = bounds->first_byte_ms;
+        deadlines->idle_ms = bounds->idle_ms;
+        deadlines->total_ms = bounds->total_ms;
+    }
+}
+
+/* Outermost: what is recorded is what the engine sees. */
+static struct model_port recorded(const struct wire *wire, struct model_port inner)
+{
+    return wire->record != NULL ? record_open(wire->record, inner) : inner;
+}
+
 static struct model_port model_of(void *user, struct str api)
 {
     struct wire *wire = user;
+    const struct record_warning warning = {warn, wire};
+    if (str_is(api, "replay")) {
+        if (wire->replay.ops == NULL)
+            wire->replay = recorded(wire, replay_open(wire->loop, &wire->shelf, &warning));
+        return wire->replay;
+    }
     for (size_t i = 0; i < API_COUNT; i++) {
         if (!str_is(api, apis[i].name))
             continue;
         if (wire->models[i].ops == NULL)
-            wire->models[i] = governor_open(wire->loop, apis[i].open(wire->loop), &GOVERNOR_LIMITS);
+            wire->models[i] = recorded(wire, governed(wire, apis[i].open(wire->loop)));
         return wire->models[i];
     }
     return (struct model_port){0};
@@ -252,6 +365,7 @@ int wire_engine(struct wire *wire, uv_loop_t *loop, const struct engine_watch *w
         .model = model_of,
         .tools = &tool_port,
         .secret = secret_of,
+        .deadlines = deadlines_of,
         .user = wire,
         .watch = *watch,
         .now = clock_now_ms,
@@ -275,8 +389,19 @@ void wire_engine_free(struct wire *wire, struct engine *engine)
         if (wire->models[i].ops != NULL)
             wire->models[i].ops->free(wire->models[i].client);
     memset(wire->models, 0, sizeof wire->models);
+    if (wire->replay.ops != NULL)
+        wire->replay.ops->free(wire->replay.client);
+    wire->replay = (struct model_port){NULL, NULL};
     uv_run(wire->loop, UV_RUN_DEFAULT);
+    if (wire->record != NULL)
+        record_free(wire->record);
+    wire->record = NULL;
     http_global_release();
+}
+
+int wire_fetch(struct fetch *fetches, size_t count, struct err *err)
+{
+    return fetch_all(fetches, count, err);
 }
 
 /* --- demo and version

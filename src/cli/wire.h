@@ -8,6 +8,7 @@
 #include "cli/workspace.h"
 #include "config/config.h"
 #include "engine/engine.h"
+#include "port/fetch.h"
 
 struct wire;
 
@@ -33,6 +34,16 @@ struct workspace *wire_workspace(struct wire *wire);
 int wire_local_model(struct wire *wire, struct str base_url, struct str model,
                      struct err *err) NODISCARD;
 
+/* Who hears of what is odd but no error, on the loop's thread or before it. NULL: nobody. */
+typedef void wire_warning(void *user, struct str text);
+void wire_listen(struct wire *wire, wire_warning *warning, void *user);
+/* Records every exchange of the next engine in a new file. */
+int wire_record(struct wire *wire, struct str file, struct err *err) NODISCARD;
+/* Makes every model answer from a recording. */
+int wire_replay(struct wire *wire, struct str file, struct err *err) NODISCARD;
+/* Reads the recordings of the config, so that what is wrong with them is said before a run starts. */
+int wire_recordings(struct wire *wire, struct err *err) NODISCARD;
+
 /* One more handle on the store, for this thread; end it with ops->close. */
 int wire_store(struct wire *wire, struct store **store, struct err *err) NODISCARD;
 /* The run that was meant: a full id, a unique prefix, or "last". NOT_FOUND, USAGE (several). */
@@ -44,6 +55,9 @@ int wire_find_run(struct wire *wire, struct store *store, struct str typed, stru
 int wire_engine(struct wire *wire, uv_loop_t *loop, const struct engine_watch *watch,
                 struct engine **engine, struct err *err) NODISCARD;
 void wire_engine_free(struct wire *wire, struct engine *engine);
+
+/* HTTP exchanges with a server that a command looks at. Blocking. */
+fetch_fn wire_fetch;
 
 /* The scripted model of the demo, on a port of its own. */
 struct scripted;

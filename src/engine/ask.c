@@ -1,11 +1,9 @@
 /* Model requests: renders what is new in an agent's conversation, sends, and turns the answer into an input. Loop thread. */
 #include <stdlib.h>
 
-#include "core/run/doors.h"
 #include "engine/live.h"
 
 #define FRAGMENTS_MAX (64u << 20)
-#define TOOLS_MAX 128
 
 /* How long a model may take. Agents have walls of their own; these catch a server that hangs. */
 static const struct model_deadlines deadlines = {
@@ -15,6 +13,7 @@ struct asking {
     struct flight flight; /* first: they are cast into each other */
     const struct model_ops *ops;
     struct model_call *call;
+    int64_t asked_at, left_at, first_text_at; /* left_at, first_text_at: 0 until then */
 };
 
 void rendered_drop(struct live *live, uint32_t agent_no)
@@ -32,6 +31,7 @@ void rendered_release(struct live *live)
     free(live->rendered);
     live->rendered = NULL;
     live->rendered_count = 0;
+    offers_release(&live->offers);
 }
 
 /* The whole conversation as the API wants it; only messages that are new since the last time are rendered. */
@@ -60,28 +60,12 @@ static struct str render(struct live *live, const struct agent *agent, const str
     return buf_view(&rendered->fragments);
 }
 
-static size_t list_tools(struct engine *engine, const struct agent *agent,
-                         struct model_tool tools[TOOLS_MAX])
-{
-    const struct list *allowed = &agent->contract.permissions.allowed_tools;
-    size_t n = 0;
-    for (size_t i = 0; i < allowed->n && n < TOOLS_MAX; i++) {
-        const struct tool *tool = engine->config.tools->find(allowed->items[i]);
-        const struct door_tool *door = door_tool_find(allowed->items[i]);
-        if (tool != NULL)
-            tools[n++] = (struct model_tool){allowed->items[i], str_from(tool->description),
-                                             str_from(tool->schema)};
-        else if (door != NULL)
-            tools[n++] = (struct model_tool){allowed->items[i], str_from(door->description),
-                                             str_from(door->schema)};
-    }
-    return n;
-}
-
 static void on_delta(void *user, struct str text)
 {
     struct asking *asking = user;
     struct live *live = flight_live(&asking->flight);
+    if (asking->first_text_at == 0)
+        asking->first_text_at = asking->flight.engine->config.now();
     if (live != NULL && live->engine->config.watch.delta != NULL)
         live->engine->config.watch.delta(live->engine->config.watch.user, id_str(&live->id),
                                          asking->flight.agent_no, text);
@@ -91,13 +75,28 @@ static void on_waiting(void *user, struct str reason)
 {
     struct asking *asking = user;
     struct live *live = flight_live(&asking->flight);
+    asking->left_at = reason.n == 0 ? asking->flight.engine->config.now() : 0;
     if (live != NULL && live->engine->config.watch.waiting != NULL)
         live->engine->config.watch.waiting(live->engine->config.watch.user, id_str(&live->id),
                                            asking->flight.agent_no, reason);
 }
 
-static void answer(struct flight *flight, const struct model_reply *reply,
-                   const struct model_failure *failure)
+/* How long it took. `asking` is NULL for a request that was never given to a port. */
+static void add_times(const struct asking *asking, struct input *input)
+{
+    if (asking == NULL)
+        return;
+    int64_t left_at = asking->left_at > 0 ? asking->left_at : input->now;
+    input->admitted_ms = left_at - asking->asked_at;
+    input->total_ms = input->now - asking->asked_at;
+    if (input->total_ms < 1)
+        input->total_ms = 1; /* a time that is known is never nothing */
+    if (input->failure != NULL && asking->first_text_at > 0)
+        input->first_token_ms = asking->first_text_at - left_at;
+}
+
+static void answer(struct flight *flight, const struct asking *asking,
+                   const struct model_reply *reply, const struct model_failure *failure)
 {
     struct live *live = flight_live(flight);
     struct input input = {.kind = reply != NULL ? INPUT_REPLY : INPUT_FAILURE,
@@ -107,6 +106,7 @@ static void answer(struct flight *flight, const struct model_reply *reply,
                           .reply = reply,
                           .failure = failure,
                           .sent = failure != NULL ? failure->sent : REQUEST_SENT};
+    add_times(asking, &input);
     flight_unlink(flight);
     if (live != NULL)
         live_input(live, &input);
@@ -118,7 +118,7 @@ static void on_done(void *user, const struct model_reply *reply,
                     const struct model_failure *failure)
 {
     struct asking *asking = user;
-    answer(&asking->flight, reply, failure);
+    answer(&asking->flight, asking, reply, failure);
 }
 
 static void on_abort(struct flight *flight)
@@ -142,7 +142,7 @@ static void on_refusal_closed(uv_handle_t *handle)
                                     .message = str_from(refusal->err.message),
                                     .usage = USAGE_NONE,
                                     .sent = REQUEST_UNSENT};
-    answer(&refusal->flight, NULL, &failure);
+    answer(&refusal->flight, NULL, NULL, &failure);
 }
 
 static void on_refusal(uv_timer_t *timer)
@@ -172,7 +172,6 @@ void ask_start(struct live *live, const struct effect *effect)
     const struct run *run = pump_run(live->pump);
     const struct agent *agent = run_agent(run, effect->agent_no);
     const struct model_settings *model = settings_model(run_settings(run), agent->model_asked);
-    struct model_tool tools[TOOLS_MAX];
     struct err err = ERR_INIT;
     struct model_port port = {NULL, NULL};
     if (model != NULL)
@@ -183,22 +182,34 @@ void ask_start(struct live *live, const struct effect *effect)
         refuse(live, effect, &err);
         return;
     }
+    const struct offer *offer =
+        offer_of(&live->offers, engine->config.tools, run_settings(run), &agent->contract);
+    const struct model_conversation conversation = {.messages = agent->messages,
+                                                    .message_count = agent->message_count,
+                                                    .workspace = run_workspace(run),
+                                                    .turn = agent->account.turns};
     struct model_request request = {
         .base_url = model->base_url,
         .api_key = engine->config.secret(engine->config.user, model->api_key_env),
         .model = model->model,
         .fragments = render(live, agent, port.ops),
-        .tools = tools,
-        .tool_count = effect->tools == TOOLS_OFFERED ? list_tools(engine, agent, tools) : 0,
+        .tools = offer->tools,
+        .tool_count = effect->tools == TOOLS_OFFERED ? offer->tool_count : 0,
         .max_output_tokens = effect->output_limit,
         .temperature = agent->contract.model.temperature,
+        .calls = model->text_tool_calls == TEXT_CALLS_READ ? REQUEST_CALLS_IN_TEXT
+                                                           : REQUEST_CALLS_STRUCTURED,
         .deadlines = deadlines,
         .owner = id_str(&live->id),
-        .agent_no = agent->no};
+        .agent_no = agent->no,
+        .conversation = &conversation};
+    if (engine->config.deadlines != NULL)
+        engine->config.deadlines(engine->config.user, model, &request.deadlines);
     struct asking *asking = calloc(1, sizeof *asking);
     if (asking == NULL)
         abort();
     asking->ops = port.ops;
+    asking->asked_at = asking->left_at = engine->config.now();
     struct model_callbacks callbacks = {
         .delta = on_delta, .done = on_done, .user = asking, .waiting = on_waiting};
     flight_init(&asking->flight, live, effect, on_abort);

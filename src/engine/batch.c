@@ -9,6 +9,8 @@
  * it has to be escaped. */
 #define PAYLOAD_MAX (512u << 20)
 
+#define BYTES_PER_EVENT 768 /* of the row and its texts, mostly */
+
 static void copy_views(struct arena *arena, struct row *row)
 {
     struct str *const views[] = {&row->id,
@@ -56,30 +58,45 @@ static void print_row(struct arena *arena, const struct event *event, struct eve
     row->summary = arena_copy(arena, buf_view(scratch));
 }
 
+/* The rows that all events change; NULL where there are none, which is the rule. */
+static struct row *project_all(struct arena *arena, const struct run *run,
+                               const struct decision *decision, size_t *count)
+{
+    struct row *rows = NULL, one[PROJECT_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < decision->event_count; i++) {
+        size_t more = project(run, decision->events[i], one);
+        if (more > 0 && rows == NULL)
+            rows = arena_alloc(arena, (decision->event_count - i) * PROJECT_MAX * sizeof *rows);
+        for (size_t k = 0; k < more; k++) {
+            copy_views(arena, &one[k]);
+            rows[n++] = one[k];
+        }
+    }
+    *count = n;
+    return rows;
+}
+
 struct batch *batch_new(const struct run *run, const struct decision *decision, uint64_t epoch)
 {
     struct batch *batch = calloc(1, sizeof *batch);
     if (batch == NULL)
         abort();
     arena_init(&batch->arena);
+    arena_reserve(&batch->arena, (decision->event_count + 1) * BYTES_PER_EVENT);
     struct event_row *events =
         arena_alloc(&batch->arena, (decision->event_count + 1) * sizeof *events);
-    struct row *rows =
-        arena_alloc(&batch->arena, (decision->event_count + 1) * PROJECT_MAX * sizeof *rows);
     int64_t *inbox = arena_alloc(&batch->arena, sizeof *inbox);
     struct buf scratch;
-    size_t row_count = 0;
+    size_t row_count;
     buf_init(&scratch, PAYLOAD_MAX);
     for (size_t i = 0; i < decision->event_count; i++) {
         const struct event *event = decision->events[i];
         print_row(&batch->arena, event, &events[i], &scratch);
-        size_t n = project(run, event, rows + row_count);
-        for (size_t j = 0; j < n; j++)
-            copy_views(&batch->arena, &rows[row_count + j]);
-        row_count += n;
         batch->last_seq = event->seq;
     }
     buf_release(&scratch);
+    struct row *rows = project_all(&batch->arena, run, decision, &row_count);
     *inbox = decision->inbox_id;
     batch->append = (struct append_batch){.run_id = arena_copy(&batch->arena, run_id(run)),
                                           .epoch = epoch,

@@ -42,6 +42,9 @@ struct engine_config {
     const struct tool_port *tools;
     /* The secret for a variable's name, or an empty string. */
     struct str (*secret)(void *user, struct str variable);
+    /* Changes what a request to this model may take; the built-in times stand in it. NULL: they hold. */
+    void (*deadlines)(void *user, const struct model_settings *model,
+                      struct model_deadlines *deadlines);
     void *user;
     struct engine_watch watch;
     int64_t (*now)(void); /* milliseconds since 1970 */

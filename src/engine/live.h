@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "engine/engine.h"
 #include "engine/journal.h"
+#include "engine/offer.h"
 #include "engine/pump.h"
 
 struct flight;
@@ -28,6 +29,7 @@ struct live {
         *scope; /* the workspace, opened once: whoever swaps the path later changes nothing */
     struct err scope_problem; /* why it could not be opened */
     struct flight *flights;
+    struct offers offers;
     struct rendered *rendered; /* by agent number */
     size_t rendered_count;
     int64_t inbox_seen; /* highest message that was fed to the run */

@@ -18,6 +18,7 @@ struct pump {
     struct pump_ports ports;
     struct held *first, **last;
     size_t held_count;
+    struct decision spare; /* its memory serves the next decision */
 };
 
 struct pump *pump_new(struct run *run, uint64_t epoch, uint64_t durable,
@@ -31,6 +32,7 @@ struct pump *pump_new(struct run *run, uint64_t epoch, uint64_t durable,
     pump->durable = durable;
     pump->ports = *ports;
     pump->last = &pump->first;
+    decision_init(&pump->spare);
 #ifdef CADRE_CHECK_FOLD
     if (run_seq(run) == 0)
         pump->shadow = run_new(run_id(run));
@@ -61,6 +63,7 @@ void pump_free(struct pump *pump)
     }
     run_free(pump->run);
     run_free(pump->shadow);
+    decision_release(&pump->spare);
     free(pump);
 }
 
@@ -177,9 +180,9 @@ static enum urgency urgency_of(const struct pump *pump, const struct decision *d
 
 int pump_input(struct pump *pump, const struct input *input, struct err *err)
 {
-    struct decision decision;
+    struct decision decision = pump->spare;
     struct held *unstarted = NULL, **unstarted_last = &unstarted;
-    decision_init(&decision);
+    decision_init(&pump->spare);
     int result = run_decide(pump->run, input, &decision, err);
     if (result == 0 && decision.event_count > 0) {
         struct batch *batch = batch_new(pump->run, &decision, pump->epoch);
@@ -204,7 +207,9 @@ int pump_input(struct pump *pump, const struct input *input, struct err *err)
             hold(pump, effect);
         }
     }
-    decision_release(&decision);
+    decision_release(&pump->spare);
+    pump->spare = decision;
+    decision_reset(&pump->spare);
     while (unstarted != NULL) {
         struct held *held = unstarted;
         unstarted = held->next;

@@ -161,6 +161,22 @@ static int take_lease(struct task *task, struct store *store)
         STR_FMT(id), task->lease.holder);
 }
 
+/* Nobody else knows the run yet: its lease is ours. */
+static int begin_run(struct task *task, struct store *store)
+{
+    int64_t message_id;
+    const struct run_begin begin = {.run_id = id_str(&task->run),
+                                    .session_id = task->session_id,
+                                    .user_id = task->user_id,
+                                    .workspace_id = task->workspace_id,
+                                    .body = buf_view(&task->body),
+                                    .sender = task->engine->owner,
+                                    .owner = task->engine->owner,
+                                    .ttl_ms = LEASE_MS,
+                                    .now = task->now};
+    return store->ops->begin(store, &begin, &task->lease, &message_id, &task->err);
+}
+
 /* Where the run works: as its log says, or its start message when it has not begun. */
 static struct str workspace_of(struct task *task)
 {
@@ -188,15 +204,8 @@ static void open_workspace(struct task *task)
 void take_work(void *user, struct store *store)
 {
     struct task *task = user;
-    int64_t message_id;
     struct hash hash;
-    if (task->kind == TASK_START &&
-        (store->ops->session_ensure(store, task->session_id, task->user_id, task->workspace_id,
-                                    task->now, &task->err) != 0 ||
-         store->ops->inbox_put(store, id_str(&task->run), STR("start"), buf_view(&task->body),
-                               task->engine->owner, task->now, &message_id, &task->err) != 0))
-        return;
-    if (take_lease(task, store) != 0)
+    if ((task->kind == TASK_START ? begin_run(task, store) : take_lease(task, store)) != 0)
         return;
     task->epoch = task->lease.epoch;
     if (task->kind == TASK_RESUME) {

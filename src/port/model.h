@@ -14,6 +14,14 @@ struct model_tool {
     struct str name, description, schema; /* schema: text of a JSON Schema object */
 };
 
+/* What a request's fragments were rendered from, for ports that compare requests of different APIs and runs. */
+struct model_conversation {
+    const struct message *messages;
+    size_t message_count;
+    struct str workspace; /* its path stands in prompts; another copy has another one */
+    int64_t turn; /* of the agent, from 1; the same when a request is tried again or summarised */
+};
+
 struct model_deadlines {
     int64_t connect_ms, first_byte_ms, idle_ms, total_ms; /* each > 0 */
 };
@@ -28,10 +36,13 @@ struct model_request {
     size_t tool_count;
     int64_t max_output_tokens;
     double temperature; /* NaN: not sent */
+    /* IN_TEXT: calls that the model writes into its text count, too (text_calls.h). */
+    enum { REQUEST_CALLS_STRUCTURED, REQUEST_CALLS_IN_TEXT } calls;
     struct model_deadlines deadlines;
     /* Who asks, so that waiting is fair between runs and between the agents of a run. */
     struct str owner;
     uint32_t agent_no;
+    const struct model_conversation *conversation; /* until start returns; NULL: not told */
 };
 
 struct model_callbacks {

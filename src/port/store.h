@@ -82,11 +82,47 @@ struct lease {
     int64_t expires_at; /* milliseconds */
 };
 
+/* A run that starts: what the three calls that `begin` stands for would be given. */
+struct run_begin {
+    struct str run_id; /* new */
+    struct str session_id, user_id, workspace_id;
+    struct str body, sender; /* of the message "start" */
+    struct str owner;        /* of the lease */
+    int64_t ttl_ms;
+    int64_t now;
+};
+
+/* One version of a control-plane record. */
+struct stored_record {
+    struct str type, id;
+    uint64_t version;
+    struct str value; /* JSON; p == NULL: this version removed the record */
+    struct str who;
+    int64_t at;
+};
+
+/* What must hold of another record at the moment of a write. version 0: it must not exist. */
+struct record_condition {
+    struct str type, id;
+    uint64_t version;
+};
+
+struct record_change {
+    struct str type, id;
+    uint64_t expected; /* the version that the writer saw; 0: there was none */
+    struct str value;  /* STR_NONE removes */
+    struct str who;
+    int64_t now;
+    const struct record_condition *conditions;
+    size_t condition_count;
+};
+
 /* A callback returns 0 to go on, anything else to stop early (not an error). */
 typedef int store_event_fn(void *user, const struct stored_event *event);
 typedef int store_run_fn(void *user, const struct stored_run *run);
 typedef int store_agent_fn(void *user, const struct stored_agent *agent);
 typedef int store_inbox_fn(void *user, const struct inbox_message *message);
+typedef int store_record_fn(void *user, const struct stored_record *record);
 
 #define STORE_ALL_AGENTS UINT32_MAX
 
@@ -135,6 +171,11 @@ struct store_ops {
     int (*session_ensure)(struct store *s, struct str session_id, struct str user_id,
                           struct str workspace_id, int64_t now, struct err *err);
 
+    /* session_ensure, inbox_put "start" and lease as one change, which is there whole or not at all: a run that starts costs one
+     * sync before its first event. USAGE when the run exists already. */
+    int (*begin)(struct store *s, const struct run_begin *begin, struct lease *lease,
+                 int64_t *message_id, struct err *err);
+
     /* Control-plane records. expected version 0: must not exist. On a mismatch -1 with class RETRY and *version = the current one.
      * value STR_NONE removes. History is kept. */
     int (*record_get)(struct store *s, struct str type, struct str id, struct buf *value,
@@ -142,6 +183,16 @@ struct store_ops {
     int (*record_cas)(struct store *s, struct str type, struct str id, uint64_t expected,
                       struct str value, struct str who, int64_t now, uint64_t *version,
                       struct err *err);
+    /* The same, only if every condition holds, all in one transaction. RETRY, where the version or a condition does not hold,
+     * with a message that says who wrote what is there now; *version is the present one of the record itself. */
+    int (*record_change)(struct store *s, const struct record_change *change, uint64_t *version,
+                         struct err *err);
+    /* Records as they are, by type and id; of one type or (STR_NONE) all: one snapshot. */
+    int (*records)(struct store *s, struct str type, store_record_fn *fn, void *user,
+                   struct err *err);
+    /* Every version ever written, newest first, at most limit (0: all); STR_NONE: of every type, of every id. */
+    int (*record_history)(struct store *s, struct str type, struct str id, size_t limit,
+                          store_record_fn *fn, void *user, struct err *err);
 
     /* The whole store's own integrity (pages, constraints). */
     int (*check)(struct store *s, struct err *err);

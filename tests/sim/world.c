@@ -237,8 +237,11 @@ static void answer_model(struct world *w, const struct pending *p)
     const struct agent *agent = run_agent(pump_run(w->pump), p->effect.agent_no);
     struct arena arena;
     struct err err = ERR_INIT;
-    struct input input = {
-        .now = w->now, .agent_no = p->effect.agent_no, .call_id = p->effect.call_id};
+    struct input input = {.now = w->now,
+                          .agent_no = p->effect.agent_no,
+                          .call_id = p->effect.call_id,
+                          .admitted_ms = p->effect.agent_no % 3,
+                          .total_ms = 5};
     struct model_failure failure = {
         .class = ERR_RETRY, .retry_after_ms = -1, .message = STR("broken"), .usage = USAGE_NONE};
     struct model_reply reply = {.finish = STR("stop"), .usage = USAGE_NONE, .first_token_ms = -1};
@@ -529,7 +532,9 @@ static void start_body(struct world *w)
                                         .max_tokens = 1000,
                                         .max_context_tokens = w->plan.window,
                                         .price_in_nano = -1,
-                                        .price_out_nano = -1}};
+                                        .price_out_nano = -1,
+                                        .price_cached_nano = -1,
+                                        .price_cache_write_nano = -1}};
     struct pool pool = {.name = STR("both")};
     models[1] = models[0];
     models[1].name = STR("n");

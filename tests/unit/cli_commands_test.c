@@ -16,42 +16,63 @@ static bool has_option(const struct command *command, const char *name)
     return false;
 }
 
+/* Every command and, below it, every part of it. */
+static void each(const struct command *const *list, void (*check)(const struct command *command))
+{
+    for (size_t i = 0; list[i] != NULL; i++) {
+        check(list[i]);
+        if (list[i]->parts != NULL)
+            each(list[i]->parts, check);
+    }
+}
+
+static void check_common_options(const struct command *command)
+{
+    assert_true(has_option(command, "json"));
+    assert_true(has_option(command, "help"));
+}
+
 static void every_command_has_json_and_help(void **state)
 {
-    for (size_t i = 0; commands[i] != NULL; i++) {
-        assert_true(has_option(commands[i], "json"));
-        assert_true(has_option(commands[i], "help"));
-    }
+    each(commands, check_common_options);
+}
+
+static void check_entry(const struct command *command)
+{
+    char words[64];
+    snprintf(words, sizeof words, "cadre %s", command->name);
+    assert_true(strlen(command->summary) > 0);
+    assert_non_null(command->usage);
+    assert_non_null(command->run);
+    assert_true(command->operand_min <= command->operand_max);
+    assert_true(command->operand_max <= OPERANDS_MAX);
+    assert_non_null(strstr(command->example, words));
+    for (size_t i = 0; command->parts != NULL && command->parts[i] != NULL; i++)
+        assert_true(str_starts(str_from(command->parts[i]->name), str_from(command->name)));
 }
 
 static void every_entry_is_complete(void **state)
 {
-    for (size_t i = 0; commands[i] != NULL; i++) {
-        const struct command *command = commands[i];
-        char start[64];
-        snprintf(start, sizeof start, "cadre %s", command->name);
-        assert_ptr_equal(command_find(str_from(command->name)), command);
-        assert_true(strlen(command->summary) > 0);
-        assert_non_null(command->usage);
-        assert_non_null(command->run);
-        assert_true(command->operand_min <= command->operand_max);
-        assert_true(command->operand_max <= OPERANDS_MAX);
-        assert_true(str_starts(str_from(command->example), str_from(start)));
+    each(commands, check_entry);
+    for (size_t i = 0; commands[i] != NULL; i++)
+        assert_ptr_equal(command_find(str_from(commands[i]->name)), commands[i]);
+}
+
+static void check_options(const struct command *command)
+{
+    const struct option *options = command->options;
+    size_t count = 0;
+    for (; options[count].name != NULL; count++) {
+        assert_true(strlen(options[count].help) > 0);
+        for (size_t k = 0; k < count; k++)
+            assert_string_not_equal(options[k].name, options[count].name);
     }
+    assert_true(count <= OPTIONS_MAX);
 }
 
 static void options_fit_the_parser_and_stand_once(void **state)
 {
-    for (size_t i = 0; commands[i] != NULL; i++) {
-        const struct option *options = commands[i]->options;
-        size_t count = 0;
-        for (; options[count].name != NULL; count++) {
-            assert_true(strlen(options[count].help) > 0);
-            for (size_t k = 0; k < count; k++)
-                assert_string_not_equal(options[k].name, options[count].name);
-        }
-        assert_true(count <= OPTIONS_MAX);
-    }
+    each(commands, check_options);
 }
 
 static void help_shows_usage_options_and_an_example(void **state)

@@ -26,9 +26,20 @@ static inline int setup(void **state)
         return -1;
     arena_init(&f->arena);
     settings_init(&f->settings);
-    f->models[0] = (struct model_settings){
-        STR("small"), STR("local"), STR("qwen"), STR("openai"), STR("http://127.0.0.1:1"),
-        STR_NONE,     4096,         32768,       3000,          15000};
+    f->settings.spawn_enabled = SWITCH_ON;
+    f->models[0] = (struct model_settings){STR("small"),
+                                           STR("local"),
+                                           STR("qwen"),
+                                           STR("openai"),
+                                           STR("http://127.0.0.1:1"),
+                                           STR_NONE,
+                                           4096,
+                                           32768,
+                                           3000,
+                                           15000,
+                                           UNLIMITED,
+                                           UNLIMITED,
+                                           TEXT_CALLS_ARE_TEXT};
     f->models[1] = f->models[0];
     f->models[1].name = STR("large");
     f->models[2] = f->models[0];

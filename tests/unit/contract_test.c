@@ -144,7 +144,7 @@ static void a_damaged_document_is_refused_and_permits_nothing(void **state)
         {"\"cost_usd\":1", "\"cost_usd\":-1", "execution.budget.cost_usd"},
         {"\"cost_usd\":1", "\"cost_usd\":1e300", "execution.budget.cost_usd"},
         {"\"wall_ms\":60000", "\"wall_ms\":60000,\"wall\":1", "execution.budget: unknown key"},
-        {"\"depth\":1", "\"depth\":1,\"depth\":0", "duplicate"},
+        {"\"depth\":1", "\"depth\":1,\"depth\":0", "twice"},
         {"\"door\":\"spawn_agent\"", "\"door\":\"window\"", "receipt.door"},
         {"\"by\":\"config\"", "\"by\":7", "receipt.clamps.0.by"},
         {"\"step\":{", "\"step\":[],\"x\":{", "x"},
@@ -232,6 +232,8 @@ static void settings_read_back_as_they_were_printed(void **state)
     f->settings.override_count = 1;
     f->settings.gate = GATE_RUN;
     f->settings.inherit_mode = SWITCH_OFF;
+    f->models[1].price_cached_nano = 300;
+    f->models[1].price_cache_write_nano = 3750;
     struct buf texts[2];
     struct settings read = f->settings;
     for (int i = 0; i < 2; i++) {
@@ -248,7 +250,11 @@ static void settings_read_back_as_they_were_printed(void **state)
         js_free(document);
     }
     assert_string_equal(texts[0].p, texts[1].p);
-    assert_non_null(strstr(texts[0].p, "\"price_in\":3,\"price_out\":15"));
+    assert_non_null(
+        strstr(texts[0].p, "\"price_in\":3,\"price_out\":15}")); /* absent while unset */
+    assert_non_null(strstr(texts[0].p, "\"price_cached\":0.3,\"price_cache_write\":3.75}"));
+    assert_int_equal(read.models[0].price_cached_nano, UNLIMITED);
+    assert_int_equal(read.models[1].price_cached_nano, 300);
     assert_non_null(strstr(texts[0].p, "\"cost_usd\":0.123456789"));
     assert_int_equal(read.gate, GATE_RUN);
     assert_int_equal(read.inherit_mode, SWITCH_OFF);

@@ -77,6 +77,8 @@ static void random_settings(struct world *w)
             .max_context_tokens = 1000 + pick(w, 100000),
             .price_in_nano = pick(w, 2) ? 3000 : UNLIMITED,
             .price_out_nano = 15000,
+            .price_cached_nano = UNLIMITED,
+            .price_cache_write_nano = UNLIMITED,
         };
     s->models = w->models;
     s->model_count = 4;
@@ -303,8 +305,20 @@ static void check_round_trip(struct world *w, const struct contract *contract)
         fail_msg("%s in %s", err.message, once.p);
     print(&read, &twice);
     assert_string_equal(once.p, twice.p);
-    buf_release(&once);
     buf_release(&twice);
+    /* Kept without a detour through its text, it is the same, whomever it shares with; even its own texts may go. */
+    for (int i = 0; i < 2; i++) {
+        static const struct contract nobody;
+        struct contract kept = *contract;
+        struct arena arena;
+        arena_init(&arena);
+        contract_own(&arena, i == 0 ? &nobody : &read, &kept);
+        print(&kept, &twice);
+        assert_string_equal(once.p, twice.p);
+        buf_release(&twice);
+        arena_release(&arena);
+    }
+    buf_release(&once);
 }
 
 /* One child of `parent`; false when the request is refused. */

@@ -180,7 +180,9 @@ static int setup(void **state)
                                            .max_tokens = 2000,
                                            .max_context_tokens = 32768,
                                            .price_in_nano = UNLIMITED,
-                                           .price_out_nano = UNLIMITED};
+                                           .price_out_nano = UNLIMITED,
+                                           .price_cached_nano = UNLIMITED,
+                                           .price_cache_write_nano = UNLIMITED};
     house->settings.models = &house->model;
     house->settings.model_count = 1;
     house->settings.default_model = STR("m");

@@ -38,12 +38,25 @@ static const char *next_word(const char *at, size_t *n)
     return *n > 0 ? at : NULL;
 }
 
+/* The names of a type's fields; valid until the next call. */
+static const char *fields_of(int type)
+{
+    static char text[1024];
+    struct buf out;
+    buf_init(&out, sizeof text - 1);
+    event_fields_print((enum event_type)type, &out);
+    assert_false(out.failed);
+    snprintf(text, sizeof text, "%.*s", STR_FMT(buf_view(&out)));
+    buf_release(&out);
+    return text;
+}
+
 /* --- the table ------------------------------------------------------------------------------------- */
 
 static void every_type_names_real_fields_and_each_once(void **state)
 {
     for (int type = 0; type < EVENT_TYPE_COUNT; type++) {
-        const char *list = event_fields_text((enum event_type)type);
+        const char *list = fields_of(type);
         bool seen[FIELD_COUNT] = {false};
         size_t n;
         for (const char *at = next_word(list, &n); at != NULL; at = next_word(at + n, &n)) {
@@ -64,8 +77,8 @@ static void every_field_belongs_to_some_type(void **state)
         bool used = false;
         for (int type = 0; type < EVENT_TYPE_COUNT; type++) {
             size_t n;
-            for (const char *at = next_word(event_fields_text((enum event_type)type), &n);
-                 at != NULL; at = next_word(at + n, &n))
+            for (const char *at = next_word(fields_of(type), &n); at != NULL;
+                 at = next_word(at + n, &n))
                 used = used || field_named(at, n) == &fields[i];
         }
         if (!used)
@@ -96,7 +109,7 @@ static const char *const texts[] = {
 static const char *const jsons[] = {
     "{\"a\":1}",
     "{ \"a\" :\t[ 1 , 2.50e3 , \"x\\\"}],\" ] , \"b\" : { } }",
-    " [ ] ",
+    "[ ]",
     "null",
     "-0.0",
     "\"\\u00e9\\n\\\\\"",
@@ -336,6 +349,10 @@ static const char *const meanings[EVENT_TYPE_COUNT] = {
     [EVENT_SUBAGENT_FAILED] = "It ended in an error, a timeout, a cancel or a failed merge.",
     [EVENT_SUBAGENT_COMPLETED] = "Its work is integrated.",
     [EVENT_SUBAGENT_CLOSED] = "Cleaned up; exactly one for each child, and nothing follows.",
+    [EVENT_ITEM_REFUSED] = "A task of a delegation gets no child: refused or skipped, and why.",
+    [EVENT_AGENT_AWAITING] = "A call waits for jobs that earlier calls started.",
+    [EVENT_AGENT_STEERED] = "Its parent sent it a message, which it sees at its next turn.",
+    [EVENT_RUN_JOINING] = "The agent has answered and waits for the jobs that it left open.",
     [EVENT_AGENT_MESSAGE] = "A message that cadre itself put into the conversation.",
     [EVENT_AGENT_MASKED] = "Old tool results were shortened to make room.",
     [EVENT_AGENT_COMPACTED] = "The older conversation was replaced by a summary.",
@@ -380,8 +397,7 @@ static void print_docs(struct buf *out)
     buf_text(out, "| type | what happened | fields |\n|---|---|---|\n");
     for (int type = 0; type < EVENT_TYPE_COUNT; type++)
         buf_printf(out, "| `%s` | %s | %s |\n", event_type_text((enum event_type)type),
-                   meanings[type] != NULL ? meanings[type] : "",
-                   event_fields_text((enum event_type)type));
+                   meanings[type] != NULL ? meanings[type] : "", fields_of(type));
     buf_text(out, "\n| field | kind |\n|---|---|\n");
     for (size_t i = 0; i < FIELD_COUNT; i++)
         buf_printf(out, "| `%s` | %s |\n", fields[i].name, kinds[fields[i].kind]);

@@ -41,7 +41,9 @@ int rig_setup(void **state)
                                          .max_tokens = 1000,
                                          .max_context_tokens = 40000,
                                          .price_in_nano = UNLIMITED,
-                                         .price_out_nano = UNLIMITED};
+                                         .price_out_nano = UNLIMITED,
+                                         .price_cached_nano = UNLIMITED,
+                                         .price_cache_write_nano = UNLIMITED};
     rig->settings.models = &rig->model;
     rig->settings.model_count = 1;
     rig->settings.default_model = STR("m");

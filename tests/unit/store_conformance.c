@@ -29,8 +29,9 @@ size_t store_conformance_tests(const struct store_factory *factory, struct CMUni
                                size_t max)
 {
     const struct store_promises groups[] = {
-        store_lease_promises(), store_append_promises(),  store_read_promises(),
-        store_list_promises(),  store_process_promises(),
+        store_lease_promises(),  store_append_promises(), store_group_promises(),
+        store_read_promises(),   store_list_promises(),   store_process_promises(),
+        store_record_promises(),
     };
     size_t count = 0;
     for (size_t g = 0; g < sizeof groups / sizeof groups[0]; g++) {

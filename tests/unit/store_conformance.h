@@ -37,9 +37,11 @@ int store_fixture_teardown(void **state);
 
 struct store_promises store_lease_promises(void);
 struct store_promises store_append_promises(void);
+struct store_promises store_group_promises(void);
 struct store_promises store_read_promises(void);
 struct store_promises store_list_promises(void);
 struct store_promises store_process_promises(void);
+struct store_promises store_record_promises(void);
 
 /* --- steps ------------------------------------------------------------------------------------------ */
 

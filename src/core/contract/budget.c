@@ -40,6 +40,46 @@ int64_t cost_of(int64_t tokens, int64_t price_nano)
     return __builtin_mul_overflow(tokens, price_nano, &cost) ? INT64_MAX : cost;
 }
 
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* A price of its own, or that of all other input. */
+static int64_t price_or(int64_t price, int64_t otherwise)
+{
+    return price == UNLIMITED ? otherwise : price;
+}
+
+int64_t price_of_dearest_input(const struct model_settings *model)
+{
+    if (model->price_in_nano == UNLIMITED)
+        return UNLIMITED;
+    return larger(model->price_in_nano,
+                  larger(model->price_cached_nano, model->price_cache_write_nano));
+}
+
+int64_t cost_of_request(const struct model_settings *model, int64_t input, int64_t cached,
+                        int64_t cache_write, int64_t output)
+{
+    int64_t cost = cost_of(output, model->price_out_nano);
+    if (model->price_in_nano == UNLIMITED)
+        return cost;
+    int64_t plain_price = model->price_in_nano;
+    int64_t cached_price = price_or(model->price_cached_nano, plain_price);
+    int64_t write_price = price_or(model->price_cache_write_nano, plain_price);
+    if (cache_write < 0)
+        plain_price = larger(plain_price, write_price);
+    if (cached < 0)
+        plain_price = larger(plain_price, cached_price);
+    int64_t written = smaller(at_least_zero(cache_write), at_least_zero(input));
+    int64_t read = smaller(at_least_zero(cached), at_least_zero(input) - written);
+    int64_t plain = at_least_zero(input) - written - read;
+    cost = add_saturating(cost, cost_of(written, write_price));
+    cost = add_saturating(cost, cost_of(read, cached_price));
+    return add_saturating(cost, cost_of(plain, plain_price));
+}
+
 int64_t budget_estimate(struct str text)
 {
     size_t divisor = 3;

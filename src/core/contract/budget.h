@@ -51,5 +51,13 @@ int budget_percent(const struct account *account);
 /* bytes/3, or bytes/2 when not ASCII, rounded up. */
 int64_t budget_estimate(struct str text);
 int64_t cost_of(int64_t tokens, int64_t price_nano); /* saturating; price -1 is 0 */
+/* The most that one input token can cost: what a reservation counts with, since nobody knows before
+ * the answer what the provider has in its cache. -1 where prices are unknown. */
+int64_t price_of_dearest_input(const struct model_settings *model);
+/* What a request cost. `input` is all of it, cached and cache_write are parts of it, -1 where they were
+ * not reported. Never less than the bill: parts that do not add up, and input of which it is not
+ * known what part it was, count as the dearest that they can be. */
+int64_t cost_of_request(const struct model_settings *model, int64_t input, int64_t cached,
+                        int64_t cache_write, int64_t output);
 
 #endif

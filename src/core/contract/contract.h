@@ -88,6 +88,7 @@ struct contract {
         struct clamp *clamps;
         size_t clamp_count;
     } receipt;
+    struct str json; /* of a contract that was just derived: what contract_print writes */
 };
 
 /* What a door asks for. STR_NONE, LIST_ABSENT and ASK_NOTHING where the caller said nothing.
@@ -99,6 +100,8 @@ struct delegation {
     struct str name;    /* display name; default: role or "agent" and the ordinal */
     struct str scope;   /* a focus, not a wall */
     struct str context; /* text that the parent passes on */
+    struct str prompt;  /* stands before the usual system prompt */
+    struct str pool;    /* a pool that the profile names */
     struct list context_files;
     struct str role, mode;
     struct list allowed_tools;
@@ -140,6 +143,9 @@ int contract_derive(struct arena *arena, const struct contract *parent,
 
 void contract_print(const struct contract *contract, struct buf *out);
 int contract_parse(struct arena *arena, struct str json, struct contract *out, struct err *err);
+/* The contract is a shallow copy of another: afterwards its texts live in the arena, or are `like`'s where both say the same
+ * (a child repeats most of its parent), and it is what contract_parse would read from its print. */
+void contract_own(struct arena *arena, const struct contract *like, struct contract *contract);
 /* Says 1 when child ⊆ parent in every dimension; else 0 and the dimension's name. The invariant,
  * as code. */
 int contract_within(const struct contract *child, const struct contract *parent,

@@ -189,13 +189,29 @@ static struct list models_of(struct derivation *d)
     return all;
 }
 
+/* The first model of the pool that the contract may use. */
+static int pool_model(struct derivation *d, struct str pool_name, struct str *name, struct err *err)
+{
+    const struct pool *pool = settings_pool(d->settings, pool_name);
+    for (size_t i = 0; pool && i < pool->models.n; i++)
+        if (list_has(&d->out->model.allowed_models, pool->models.items[i])) {
+            *name = pool->models.items[i];
+            return 0;
+        }
+    return err_set(err, ERR_DENIED, "pool \"%.*s\" %s", (int)(pool_name.n < 64 ? pool_name.n : 64),
+                   pool_name.p, pool ? "has no model that is allowed here" : "is not configured");
+}
+
 static int choose_model(struct derivation *d, struct err *err)
 {
     struct contract *out = d->out;
     struct str name = d->request->model;
+    bool pooled = d->request->pool.n > 0 && !name.p;
     if (!name.p)
         name = d->parent ? d->parent->model.name : d->settings->default_model;
     out->model.allowed_models = models_of(d);
+    if (pooled && pool_model(d, d->request->pool, &name, err) != 0)
+        return -1;
     d->model = settings_model(d->settings, name);
     if (!d->model || !list_has(&out->model.allowed_models, name)) {
         char words[512];
@@ -210,7 +226,9 @@ static int choose_model(struct derivation *d, struct err *err)
     out->model.temperature = d->parent ? d->parent->model.temperature : NAN;
     out->model.effort = d->parent ? arena_copy(d->arena, d->parent->model.effort) : STR_NONE;
     /* A model that was named is pinned: no other stands in for it. */
-    struct str pool = d->parent ? d->parent->model.pool : d->settings->default_pool;
+    struct str pool = pooled      ? d->request->pool
+                      : d->parent ? d->parent->model.pool
+                                  : d->settings->default_pool;
     out->model.pool = d->request->model.p ? STR_NONE : arena_copy(d->arena, pool);
     out->model.max_output_tokens = d->model->max_tokens;
     return 0;
@@ -336,7 +354,7 @@ static int fill_outputs(struct derivation *d, struct err *err)
         parent ? list_copy(d->arena, &parent->permissions.mcp_servers) : none;
     out->permissions.network =
         parent ? arena_copy(d->arena, parent->permissions.network) : STR("none");
-    out->execution.close = CLOSE_ON_COMPLETION;
+    out->execution.close = parent && d->settings->hold_children ? CLOSE_HELD : CLOSE_ON_COMPLETION;
     out->isolation.strategy = STR("shared");
     out->isolation.ownership = list_copy(d->arena, &d->request->ownership);
     out->outputs.report_format = STR("markdown");
@@ -366,12 +384,14 @@ static int fill_prompt_hash(struct derivation *d, struct err *err)
 }
 
 /* Whoever stores a contract may count on its size, whatever long names and paths were asked for. */
-static int check_size(struct derivation *d, struct err *err)
+static int fill_json(struct derivation *d, struct err *err)
 {
     struct buf text;
     buf_init(&text, CONTRACT_BYTES_MAX);
     contract_print(d->out, &text);
     bool fits = !text.failed;
+    if (fits)
+        d->out->json = arena_copy(d->arena, buf_view(&text));
     buf_release(&text);
     if (!fits)
         return err_set(err, ERR_USAGE, "the request is too large: a contract has at most %d bytes",
@@ -402,7 +422,7 @@ static const derive_step child_steps[] = {
     fill_identity,
     fill_outputs,
     fill_prompt_hash,
-    check_size,
+    fill_json,
     NULL,
 };
 
@@ -424,7 +444,7 @@ static const derive_step root_steps[] = {
     /* the rest */
     fill_identity,
     fill_outputs,
-    check_size,
+    fill_json,
     NULL,
 };
 

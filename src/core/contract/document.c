@@ -93,6 +93,31 @@ static int tool_modes_parse(struct arena *arena, const struct js *value, const c
     return 0;
 }
 
+static void tool_modes_own(struct arena *arena, const void *like, void *at)
+{
+    const struct contract *other = like;
+    struct contract *contract = at;
+    size_t n = contract->permissions.tool_mode_count;
+    bool same = n == other->permissions.tool_mode_count;
+    for (size_t i = 0; same && i < n; i++)
+        same =
+            contract->permissions.tool_modes[i].permission ==
+                other->permissions.tool_modes[i].permission &&
+            str_eq(contract->permissions.tool_modes[i].tool, other->permissions.tool_modes[i].tool);
+    if (same) {
+        contract->permissions.tool_modes = other->permissions.tool_modes;
+        return;
+    }
+    size_t size = n * sizeof *contract->permissions.tool_modes;
+    void *copy = arena_alloc(arena, size);
+    if (n > 0)
+        memcpy(copy, contract->permissions.tool_modes, size);
+    contract->permissions.tool_modes = copy;
+    for (size_t i = 0; i < n; i++)
+        contract->permissions.tool_modes[i].tool =
+            text_own(arena, contract->permissions.tool_modes[i].tool);
+}
+
 static int bool_parse(const struct js *value, const char *where, bool *out, struct err *err)
 {
     if (js_kind(value) != JS_BOOL)
@@ -185,7 +210,12 @@ static int json_parse(struct arena *arena, const struct js *value, const char *w
     return 0;
 }
 
-static const struct field_kind json_kind = {json_print, json_parse};
+static void json_own(struct arena *arena, const void *like, void *at)
+{
+    *(struct str *)at = arena_copy(arena, *(const struct str *)at);
+}
+
+static const struct field_kind json_kind = {json_print, json_parse, NULL, json_own};
 
 #define CLAMP(member) offsetof(struct clamp, member)
 static const struct field clamp_fields[] = {
@@ -227,15 +257,30 @@ static int clamps_parse(struct arena *arena, const struct js *value, const char 
     return 0;
 }
 
-static const struct field_kind version_kind = {version_print, version_parse};
-static const struct field_kind temperature_kind = {temperature_print, temperature_parse};
-static const struct field_kind mode_kind = {mode_field_print, mode_field_parse};
-static const struct field_kind tool_modes_kind = {tool_modes_print, tool_modes_parse};
-static const struct field_kind spawn_kind = {spawn_print, spawn_parse};
-static const struct field_kind close_kind = {close_print, close_parse};
-static const struct field_kind gate_kind = {gate_field_print, gate_field_parse};
-static const struct field_kind door_kind = {door_print, door_parse};
-static const struct field_kind clamps_kind = {clamps_print, clamps_parse};
+static void clamps_own(struct arena *arena, const void *like, void *at)
+{
+    static const struct clamp nothing = {{NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}};
+    struct contract *contract = at;
+    size_t n = contract->receipt.clamp_count;
+    struct clamp *clamps = arena_alloc(arena, n * sizeof *clamps);
+    for (size_t i = 0; i < n; i++) {
+        clamps[i] = contract->receipt.clamps[i];
+        fields_own(clamp_fields, arena, &nothing, &clamps[i]);
+    }
+    contract->receipt.clamps = clamps;
+}
+
+static const struct field_kind version_kind = {version_print, version_parse, NULL, NULL};
+static const struct field_kind temperature_kind = {temperature_print, temperature_parse, NULL,
+                                                   NULL};
+static const struct field_kind mode_kind = {mode_field_print, mode_field_parse, NULL, NULL};
+static const struct field_kind tool_modes_kind = {tool_modes_print, tool_modes_parse, NULL,
+                                                  tool_modes_own};
+static const struct field_kind spawn_kind = {spawn_print, spawn_parse, NULL, NULL};
+static const struct field_kind close_kind = {close_print, close_parse, NULL, NULL};
+static const struct field_kind gate_kind = {gate_field_print, gate_field_parse, NULL, NULL};
+static const struct field_kind door_kind = {door_print, door_parse, NULL, NULL};
+static const struct field_kind clamps_kind = {clamps_print, clamps_parse, NULL, clamps_own};
 
 #define AT(member) offsetof(struct contract, member)
 
@@ -367,4 +412,10 @@ int contract_parse(struct arena *arena, struct str json, struct contract *out, s
         return err_prefix(err, "contract");
     *out = read;
     return 0;
+}
+
+void contract_own(struct arena *arena, const struct contract *like, struct contract *contract)
+{
+    contract->json = STR_NONE;
+    fields_own(contract_fields, arena, like, contract);
 }

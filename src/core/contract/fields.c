@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "base/utf8.h"
 #include "core/contract/list.h"
 #include "core/contract/money.h"
 #include "core/contract/settings.h"
@@ -23,6 +24,8 @@ void fields_print(const struct field *fields, struct jw *w, const void *base)
     jw_object(w);
     for (const struct field *field = fields; field->key; field++) {
         const char *at = (const char *)base + field->offset;
+        if (field->kind && field->kind->absent && field->kind->absent(at))
+            continue;
         jw_key(w, field->key);
         if (field->kind)
             field->kind->print(w, at);
@@ -30,6 +33,18 @@ void fields_print(const struct field *fields, struct jw *w, const void *base)
             fields_print(field->fields, w, at);
     }
     jw_end_object(w);
+}
+
+void fields_own(const struct field *fields, struct arena *arena, const void *like, void *base)
+{
+    for (const struct field *field = fields; field->key; field++) {
+        const char *other = (const char *)like + field->offset;
+        char *at = (char *)base + field->offset;
+        if (!field->kind)
+            fields_own(field->fields, arena, other, at);
+        else if (field->kind->own)
+            field->kind->own(arena, other, at);
+    }
 }
 
 static int keys_known(const struct field *fields, const struct js *object, const char *where,
@@ -60,7 +75,7 @@ int fields_parse(const struct field *fields, enum fields_need need, struct arena
         field_path(path, where, field->key);
         const struct js *value = js_get(object, field->key);
         char *at = (char *)base + field->offset;
-        if (!value && need == FIELDS_SOME)
+        if (!value && (need == FIELDS_SOME || (field->kind && field->kind->absent)))
             continue;
         if (!value)
             return err_set(err, ERR_CORRUPT, "%s: missing", path);
@@ -97,6 +112,47 @@ static int text_or_null_parse(struct arena *arena, const struct js *value, const
         return text_parse(arena, value, where, at, err);
     *(struct str *)at = STR_NONE;
     return 0;
+}
+
+struct str text_own(struct arena *arena, struct str text)
+{
+    if (utf8_valid(text) == text.n)
+        return arena_copy(arena, text);
+    struct buf mended;
+    buf_init(&mended, SIZE_MAX / 4);
+    utf8_mend(&mended, text);
+    text = arena_copy(arena, buf_view(&mended));
+    buf_release(&mended);
+    return text;
+}
+
+static bool same_text(struct str a, struct str b)
+{
+    return (a.p == NULL) == (b.p == NULL) && str_eq(a, b);
+}
+
+static void text_field_own(struct arena *arena, const void *like, void *at)
+{
+    const struct str *other = like;
+    struct str *text = at;
+    *text = same_text(*text, *other) ? *other : text_own(arena, *text);
+}
+
+static void list_own(struct arena *arena, const void *like, void *at)
+{
+    const struct list *other = like;
+    struct list *list = at;
+    bool same = list->state == other->state && list->n == other->n;
+    for (size_t i = 0; same && i < list->n; i++)
+        same = str_eq(list->items[i], other->items[i]);
+    if (same) {
+        *list = *other;
+        return;
+    }
+    struct str *items = arena_alloc(arena, (list->n + 1) * sizeof *items);
+    for (size_t i = 0; i < list->n; i++)
+        items[i] = text_own(arena, list->items[i]);
+    list->items = items;
 }
 
 static void limit_print(struct jw *w, const void *at)
@@ -149,6 +205,11 @@ static int per_token_parse(struct arena *arena, const struct js *value, const ch
     return price_parse(value, where, at, err);
 }
 
+static bool price_is_unknown(const void *at)
+{
+    return *(const int64_t *)at == UNLIMITED;
+}
+
 static void names_print(struct jw *w, const void *at)
 {
     list_print(w, NULL, at);
@@ -168,11 +229,33 @@ static int names_parse(struct arena *arena, const struct js *value, const char *
     return list_parse(arena, value, where, at, err);
 }
 
-const struct field_kind field_text = {text_print, text_parse};
-const struct field_kind field_text_or_null = {text_print, text_or_null_parse};
-const struct field_kind field_count = {limit_print, count_parse};
-const struct field_kind field_limit = {limit_print, limit_parse};
-const struct field_kind field_money = {usd_print, usd_parse};
-const struct field_kind field_price = {per_token_print, per_token_parse};
-const struct field_kind field_list = {names_print, names_parse};
-const struct field_kind field_list_or_null = {names_print, names_or_null_parse};
+static bool switch_is_off(const void *at)
+{
+    return *(const int *)at == 0;
+}
+
+static void switch_print(struct jw *w, const void *at)
+{
+    jw_bool(w, !switch_is_off(at));
+}
+
+static int switch_parse(struct arena *arena, const struct js *value, const char *where, void *at,
+                        struct err *err)
+{
+    if (js_kind(value) != JS_BOOL)
+        return err_set(err, ERR_CORRUPT, "%s: expected true or false", where);
+    *(int *)at = js_bool(value, false);
+    return 0;
+}
+
+const struct field_kind field_text = {text_print, text_parse, NULL, text_field_own};
+const struct field_kind field_text_or_null = {text_print, text_or_null_parse, NULL, text_field_own};
+const struct field_kind field_count = {limit_print, count_parse, NULL, NULL};
+const struct field_kind field_limit = {limit_print, limit_parse, NULL, NULL};
+const struct field_kind field_money = {usd_print, usd_parse, NULL, NULL};
+const struct field_kind field_price = {per_token_print, per_token_parse, NULL, NULL};
+const struct field_kind field_price_if_known = {per_token_print, per_token_parse, price_is_unknown,
+                                                NULL};
+const struct field_kind field_list = {names_print, names_parse, NULL, list_own};
+const struct field_kind field_list_or_null = {names_print, names_or_null_parse, NULL, list_own};
+const struct field_kind field_switch_if_on = {switch_print, switch_parse, switch_is_off, NULL};

@@ -134,24 +134,36 @@ static void tools_replace(struct derivation *d, struct list *tools, struct list 
     *tools = narrower;
 }
 
+/* What turns a door on; those that only look at children come with any of them. */
+static bool door_is_open(const struct derivation *d, struct str tool)
+{
+    static const struct {
+        const char *tool;
+        enum { BY_SUB_AGENT, BY_SPAWN } by;
+    } doors[] = {{"spawn_agent", BY_SUB_AGENT},
+                 {"delegate_task", BY_SUB_AGENT},
+                 {"fan_out", BY_SUB_AGENT},
+                 {"spawn", BY_SPAWN},
+                 {"spawn_await", BY_SPAWN}};
+    bool sub_agent = d->settings->sub_agent_enabled == SWITCH_ON;
+    bool spawn = d->settings->spawn_enabled == SWITCH_ON;
+    for (size_t i = 0; i < sizeof doors / sizeof doors[0]; i++)
+        if (str_is(tool, doors[i].tool))
+            return doors[i].by == BY_SPAWN ? spawn : sub_agent;
+    return str_is(tool, "delegate") || sub_agent || spawn;
+}
+
 static struct list tools_offered(struct derivation *d)
 {
-    static const char *const sub_agent_doors[] = {"spawn_agent", "delegate_task", "fan_out"};
     struct list offered = tool_normal_list(d->arena, &d->settings->available_tools);
     if (offered.state == LIST_ABSENT)
         for (size_t i = 0; i < tool_info_count; i++)
             list_add(d->arena, &offered, str_from(tool_infos[i].name));
-    if (d->settings->sub_agent_enabled == SWITCH_ON)
-        return offered;
-    struct list rest = {LIST_SET, offered.items, 0};
-    for (size_t i = 0; i < offered.n; i++) {
-        bool off = false;
-        for (size_t k = 0; k < sizeof sub_agent_doors / sizeof sub_agent_doors[0]; k++)
-            off = off || str_is(offered.items[i], sub_agent_doors[k]);
-        if (!off)
-            rest.items[rest.n++] = offered.items[i];
-    }
-    return rest;
+    struct list open = {LIST_SET, offered.items, 0};
+    for (size_t i = 0; i < offered.n; i++)
+        if (group_of(offered.items[i]) != GROUP_DELEGATE || door_is_open(d, offered.items[i]))
+            open.items[open.n++] = offered.items[i];
+    return open;
 }
 
 static int tools_known(const struct derivation *d, const struct list *offered, struct err *err)

@@ -57,6 +57,10 @@ void contract_prompt(const struct contract *contract, const struct delegation *r
                      struct str workspace_path, struct buf *out)
 {
     const struct role *role = role_find(contract->agent.role);
+    if (request->prompt.n > 0) {
+        utf8_mend(out, request->prompt);
+        buf_text(out, "\n\n");
+    }
     buf_text(out, role ? role->prompt : "You are a sub-agent with one focused task.\n");
     buf_text(out,
              "You work alone: nobody answers questions while you run, and only your last message "

@@ -63,6 +63,9 @@ static const struct field model_fields[] = {
     {"max_context_tokens", &field_count, MODEL(max_context_tokens), NULL},
     {"price_in", &field_price, MODEL(price_in_nano), NULL},
     {"price_out", &field_price, MODEL(price_out_nano), NULL},
+    {"price_cached", &field_price_if_known, MODEL(price_cached_nano), NULL},
+    {"price_cache_write", &field_price_if_known, MODEL(price_cache_write_nano), NULL},
+    {"text_tool_calls", &field_switch_if_on, MODEL(text_tool_calls), NULL},
     {0},
 };
 #undef MODEL
@@ -89,6 +92,7 @@ static int models_parse(struct arena *arena, const struct js *value, const char 
         char path[FIELD_PATH_BYTES], key[32];
         snprintf(key, sizeof key, "%zu", i);
         field_path(path, where, key);
+        models[i].price_cached_nano = models[i].price_cache_write_nano = UNLIMITED;
         if (fields_parse(model_fields, FIELDS_ALL, arena, js_at(value, i), path, &models[i], err))
             return -1;
     }
@@ -130,6 +134,51 @@ static int pools_parse(struct arena *arena, const struct js *value, const char *
     settings->pools = pools;
     settings->pool_count = n;
     return 0;
+}
+
+#define PROFILE(member) offsetof(struct profile, member)
+static const struct field profile_fields[] = {
+    {"name", &field_text, PROFILE(name), NULL},
+    {"system_prompt", &field_text_or_null, PROFILE(system_prompt), NULL},
+    {"system_prompt_file", &field_text_or_null, PROFILE(system_prompt_file), NULL},
+    {"bootstrap_files", &field_list, PROFILE(bootstrap_files), NULL},
+    {"tools", &field_list, PROFILE(tools), NULL},
+    {"pool", &field_text_or_null, PROFILE(pool), NULL},
+    {0},
+};
+#undef PROFILE
+
+static void profiles_print(struct jw *w, const void *at)
+{
+    const struct settings *settings = at;
+    jw_array(w);
+    for (size_t i = 0; i < settings->profile_count; i++)
+        fields_print(profile_fields, w, &settings->profiles[i]);
+    jw_end_array(w);
+}
+
+static int profiles_parse(struct arena *arena, const struct js *value, const char *where, void *at,
+                          struct err *err)
+{
+    struct settings *settings = at;
+    size_t n = js_count(value);
+    if (js_kind(value) != JS_ARRAY || n > LIST_ITEMS_MAX)
+        return err_set(err, ERR_CORRUPT, "%s: expected a list of at most %d profiles", where,
+                       LIST_ITEMS_MAX);
+    struct profile *profiles = arena_alloc(arena, (n + 1) * sizeof *profiles);
+    for (size_t i = 0; i < n; i++) {
+        if (fields_parse(profile_fields, FIELDS_ALL, arena, js_at(value, i), where, &profiles[i],
+                         err) != 0)
+            return -1;
+    }
+    settings->profiles = profiles;
+    settings->profile_count = n;
+    return 0;
+}
+
+static bool profiles_are_none(const void *at)
+{
+    return ((const struct settings *)at)->profile_count == 0;
 }
 
 static void overrides_print(struct jw *w, const void *at)
@@ -242,13 +291,15 @@ int gate_parse(const struct js *value, const char *where, enum gate *gate, struc
     return 0;
 }
 
-static const struct field_kind models_kind = {models_print, models_parse};
-static const struct field_kind pools_kind = {pools_print, pools_parse};
-static const struct field_kind overrides_kind = {overrides_print, overrides_parse};
-static const struct field_kind enabled_kind = {enabled_print, enabled_parse};
-static const struct field_kind inherit_kind = {inherit_print, inherit_parse};
-static const struct field_kind gate_kind = {gate_field_print, gate_field_parse};
-static const struct field_kind mode_kind = {mode_field_print, mode_field_parse};
+static const struct field_kind models_kind = {models_print, models_parse, NULL, NULL};
+static const struct field_kind pools_kind = {pools_print, pools_parse, NULL, NULL};
+static const struct field_kind profiles_kind = {profiles_print, profiles_parse, profiles_are_none,
+                                                NULL};
+static const struct field_kind overrides_kind = {overrides_print, overrides_parse, NULL, NULL};
+static const struct field_kind enabled_kind = {enabled_print, enabled_parse, NULL, NULL};
+static const struct field_kind inherit_kind = {inherit_print, inherit_parse, NULL, NULL};
+static const struct field_kind gate_kind = {gate_field_print, gate_field_parse, NULL, NULL};
+static const struct field_kind mode_kind = {mode_field_print, mode_field_parse, NULL, NULL};
 
 const struct field limits_fields[] = {
     {"tool_calls", &field_limit, offsetof(struct limits, tool_calls), NULL},
@@ -294,6 +345,9 @@ static const struct field settings_fields[] = {
     {"root_budget", NULL, SETTING(root), limits_fields},
     {"model_attempts", &field_count, SETTING(model_attempts), NULL},
     {"available_tools", &field_list_or_null, SETTING(available_tools), NULL},
+    {"spawn_enabled", &field_switch_if_on, SETTING(spawn_enabled), NULL},
+    {"hold_children", &field_switch_if_on, SETTING(hold_children), NULL},
+    {"profiles", &profiles_kind, 0, NULL},
     {0},
 };
 #undef SETTING

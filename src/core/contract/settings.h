@@ -5,6 +5,7 @@
 #define CADRE_CORE_CONTRACT_SETTINGS_H
 
 #include "core/contract/permission.h"
+#include "core/contract/profile.h"
 
 #define UNLIMITED (-1)
 
@@ -24,6 +25,9 @@ struct model_settings {
     int64_t max_tokens;                    /* output limit of one request */
     int64_t max_context_tokens;            /* window */
     int64_t price_in_nano, price_out_nano; /* per token; UNLIMITED (-1): unknown */
+    /* Of input that the provider had cached, or puts into its cache; UNLIMITED: as other input. */
+    int64_t price_cached_nano, price_cache_write_nano;
+    enum { TEXT_CALLS_ARE_TEXT, TEXT_CALLS_READ } text_tool_calls; /* calls written as text */
 };
 
 /* Models that stand in for each other, in order: a call that fails goes to the next. */
@@ -59,8 +63,12 @@ struct settings {
     } * overrides; /* permissions: */
     size_t override_count;
     int64_t warn_at, pause_at, hard_stop_at; /* 20, 30, 100 */
-    struct limits root;          /* cost $1.00 where prices are known, wall 15 minutes */
-    int64_t model_attempts;      /* tries of one request, 4 */
+    struct limits root;     /* cost $1.00 where prices are known, wall 15 minutes */
+    int64_t model_attempts; /* tries of one request, 4 */
+    int spawn_enabled;      /* SWITCH_ON: tools.spawn.enabled */
+    int hold_children;      /* SWITCH_ON: sub_agent.close_on_completion is false */
+    struct profile *profiles;
+    size_t profile_count;
     struct list available_tools; /* what this build and machine offer */
 };
 

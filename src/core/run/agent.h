@@ -25,6 +25,7 @@ enum phase {
     PHASE_ASKING,  /* a model request is out */
     PHASE_BACKOFF, /* waits before the request is tried again */
     PHASE_TOOLS,   /* calls of the last reply are being worked on */
+    PHASE_JOINING, /* has answered; jobs that it left open are still at work */
     PHASE_DONE,    /* outcome is known */
 };
 
@@ -35,6 +36,14 @@ enum call_state {
     CALL_PREPARING,
     CALL_RUNNING, /* the tool, or the child, works */
     CALL_DONE,
+    CALL_STATES
+};
+
+/* What became of one task of a delegation. */
+struct call_child {
+    uint32_t no; /* of the agent; 0: refused */
+    int64_t item;
+    struct str error; /* why it was refused */
 };
 
 struct call {
@@ -44,17 +53,43 @@ struct call {
     struct str path, before, after;                     /* of a prepared call */
     struct str result;
     enum tool_outcome outcome;
-    uint32_t child_no; /* of a delegation; 0: none */
+    enum { CALL_WORKS, CALL_AWAITS_CHILDREN, CALL_AWAITS_JOBS } awaits;
+    struct call_child *children; /* that it made, or jobs that it awaits */
+    size_t child_count, child_capacity;
+    size_t children_open; /* of those, not ended yet */
 };
 
 enum timer_kind { TIMER_WALL, TIMER_ATTEMPT, TIMER_BACKOFF, TIMER_COUNT };
 
+/* What an agent's time is spent on. */
+enum spent_on {
+    SPENT_SLOT,
+    SPENT_BUDGET,
+    SPENT_ADMISSION, /* a request waits until its provider may be asked */
+    SPENT_FIRST_TOKEN,
+    SPENT_TOKENS,
+    SPENT_MODEL, /* a request of which nothing more is known */
+    SPENT_BACKOFF,
+    SPENT_TOOLS,
+    SPENT_CHILDREN,
+    SPENT_ANSWER, /* a person was asked */
+    SPENT_COUNT
+};
+
+/* Where its time went. Moments are moved by the time that no process owned the run, as timers are. */
+struct spent {
+    int64_t since, attempt_since;
+    int64_t until;                                 /* charged up to here */
+    int64_t ms[SPENT_COUNT], earlier[SPENT_COUNT]; /* in all, and before this attempt */
+    enum timer_kind timer;                         /* that stopped it */
+};
+
 struct agent {
     uint32_t no, parent_no;
     struct str id, task_id, parent_call;
-    struct str objective, scope, context; /* what the parent asked for and passed on */
-    struct arena arena;                   /* lives as long as the agent */
-    struct arena history;                 /* lives as long as one attempt */
+    struct str objective, scope, context, prompt; /* what the parent asked for and passed on */
+    struct arena arena;                           /* lives as long as the agent */
+    struct arena history;                         /* lives as long as one attempt */
     struct contract contract;
     struct account account;
     enum life_state life;
@@ -70,6 +105,13 @@ struct agent {
     struct hash conversation; /* rolling hash over all messages of this attempt */
     struct call *calls;       /* of the last reply */
     size_t call_count, calls_open;
+    size_t calls_in[CALL_STATES]; /* how many are in each state */
+    size_t calls_awaited;         /* running ones that wait for children */
+    size_t calls_for_jobs;        /* of those, for jobs of earlier calls */
+    struct list steered;          /* messages that its parent sent and it has not seen */
+    enum outcome joining;         /* how it ends when its last job has */
+    struct str joining_error;
+    int64_t context_size; /* when it ended */
 
     struct str request_id; /* of the model request that is out */
     struct str
@@ -101,8 +143,9 @@ struct agent {
     int64_t input_tokens, output_tokens;
     int64_t created_at, started_at, finished_at;
     int64_t timers[TIMER_COUNT]; /* absolute; 0: not set */
-    uint64_t last_seq;           /* of this agent's events */
-    uint64_t ready_seq;          /* when it queued for a slot */
+    struct spent spent;
+    uint64_t last_seq;  /* of this agent's events */
+    uint64_t ready_seq; /* when it queued for a slot */
     size_t children_open;
 };
 

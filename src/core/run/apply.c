@@ -26,12 +26,12 @@ static void attempt_reset(struct run *run, struct agent *agent)
     arena_release(&agent->history);
     agent->message_count = 0;
     agent->compact_at = 0;
+    agent->steered = LIST_NONE;
     agent->summaries = SUMMARIES_WORK;
     agent->generation++;
     memset(&agent->conversation, 0, sizeof agent->conversation);
     memset(&agent->last_turn_hash, 0, sizeof agent->last_turn_hash);
-    agent->calls = NULL;
-    agent->call_count = agent->calls_open = 0;
+    calls_forget(agent);
     agent->context_known = agent->context_before = agent->context_new = 0;
     agent->tries = agent->turns_alike = agent->nudges = 0;
     agent->turns = TURNS_FREE;
@@ -109,10 +109,28 @@ static int apply_run_resumed(struct run *run, struct agent *agent, const struct 
         return out_of_place(e, err);
     /* Nobody worked while no process owned the run: that time is not the agents'. */
     timers_shift(run, e->ts > run->last_ts ? e->ts - run->last_ts : 0);
+    spent_shift(run, e->ts > run->last_ts ? e->ts - run->last_ts : 0);
     return 0;
 }
 
 /* --- children --------------------------------------------------------------------------------------------------- */
+
+/* The contract as the event has it, in the agent's keeping. An event that was just decided brings it along ready-made. */
+static int contract_take(struct agent *agent, const struct agent *parent, const struct event *e,
+                         struct err *err)
+{
+    struct arena arena;
+    arena_init(&arena);
+    int result = 0;
+    if (e->contract_made != NULL)
+        agent->contract = *e->contract_made;
+    else
+        result = contract_parse(&arena, e->contract, &agent->contract, err);
+    if (result == 0)
+        contract_own(&agent->arena, &parent->contract, &agent->contract);
+    arena_release(&arena);
+    return result;
+}
 
 static int apply_created(struct run *run, struct agent *unused, const struct event *e,
                          struct err *err)
@@ -138,17 +156,90 @@ static int apply_created(struct run *run, struct agent *unused, const struct eve
     agent->objective = arena_copy(&agent->arena, e->objective);
     agent->scope = arena_copy(&agent->arena, e->scope);
     agent->context = arena_copy(&agent->arena, e->context);
-    if (contract_parse(&agent->arena, e->contract, &agent->contract, err) != 0)
+    agent->prompt = arena_copy(&agent->arena, e->prompt);
+    if (contract_take(agent, parent, e, err) != 0)
         return -1;
     account_open(run, agent);
     parent->children_open++;
     struct call *call = call_find(parent, agent->parent_call);
     if (call == NULL)
         return out_of_place(e, err);
-    call->child_no = agent->no;
-    call->state = CALL_RUNNING;
+    if (call->awaits == CALL_WORKS)
+        call->awaits = CALL_AWAITS_CHILDREN; /* it is not running yet: nothing to count anew */
+    call_adopt(parent, call, agent->no, number(e->item, 0));
+    call->children_open++;
+    call_move(parent, call, CALL_RUNNING);
     slot_enqueue(run, agent, e->seq);
     slot_yield(run, parent);
+    return 0;
+}
+
+static int apply_refused(struct run *run, struct agent *agent, const struct event *e,
+                         struct err *err)
+{
+    struct call *call = agent->phase == PHASE_TOOLS ? call_find(agent, e->call_id) : NULL;
+    if (call == NULL || call->state == CALL_DONE || e->item == EVENT_ABSENT)
+        return out_of_place(e, err);
+    if (call->awaits == CALL_WORKS)
+        call->awaits = CALL_AWAITS_CHILDREN;
+    call_adopt(agent, call, 0, e->item);
+    call->children[call->child_count - 1].error = arena_copy(&agent->history, e->error);
+    call_move(agent, call, CALL_RUNNING);
+    return 0;
+}
+
+static int apply_awaiting(struct run *run, struct agent *agent, const struct event *e,
+                          struct err *err)
+{
+    struct call *call = agent->phase == PHASE_TOOLS ? call_find(agent, e->call_id) : NULL;
+    struct js *jobs = js_parse(e->jobs, err);
+    if (call == NULL || call->state != CALL_GATHERING || js_count(jobs) == 0) {
+        js_free(jobs);
+        return out_of_place(e, err);
+    }
+    call->awaits = CALL_AWAITS_JOBS;
+    for (size_t i = 0; i < js_count(jobs); i++) {
+        int64_t no = js_int(js_at(jobs, i), -1);
+        const struct agent *job =
+            no > 0 && no < run->agent_count ? run_agent_at(run, (uint32_t)no) : NULL;
+        if (job == NULL || job->phase == PHASE_DONE)
+            continue;
+        call_adopt(agent, call, job->no, (int64_t)i);
+        call->children_open++;
+    }
+    js_free(jobs);
+    call_move(agent, call, CALL_RUNNING);
+    slot_yield(run, agent);
+    return 0;
+}
+
+static int apply_joining(struct run *run, struct agent *agent, const struct event *e,
+                         struct err *err)
+{
+    if (agent->phase == PHASE_DONE || agent->phase == PHASE_JOINING || agent->children_open == 0)
+        return out_of_place(e, err);
+    agent->joining = outcome_parse(e->outcome);
+    agent->joining_error = arena_copy(&agent->arena, e->error);
+    agent->phase = PHASE_JOINING;
+    slot_release(run, agent);
+    budget_unqueue(run, agent);
+    timer_set(run, agent, TIMER_ATTEMPT, 0);
+    timer_set(run, agent, TIMER_BACKOFF, 0);
+    return 0;
+}
+
+static int apply_steered(struct run *run, struct agent *agent, const struct event *e,
+                         struct err *err)
+{
+    if (agent->phase == PHASE_DONE)
+        return out_of_place(e, err);
+    struct str *items =
+        arena_alloc(&agent->history, (agent->steered.n + 1) * sizeof *agent->steered.items);
+    for (size_t i = 0; i < agent->steered.n; i++)
+        items[i] = agent->steered.items[i];
+    items[agent->steered.n] = arena_copy(&agent->history, e->text);
+    agent->steered.items = items;
+    agent->steered.n++;
     return 0;
 }
 
@@ -187,14 +278,33 @@ static int apply_attempt(struct run *run, struct agent *agent, const struct even
     return 0;
 }
 
+/* Whoever waits for the child has one less to wait for. */
+static void child_ended(struct run *run, const struct agent *child)
+{
+    struct agent *parent = run->agents[child->parent_no];
+    struct call *call = parent->phase == PHASE_TOOLS ? call_find(parent, child->parent_call) : NULL;
+    if (call != NULL && call->awaits == CALL_AWAITS_CHILDREN)
+        call->children_open--;
+    for (size_t i = 0; parent->calls_for_jobs > 0 && i < parent->call_count; i++) {
+        call = &parent->calls[i];
+        for (size_t k = 0; call->awaits == CALL_AWAITS_JOBS && k < call->child_count; k++)
+            call->children_open -= call->children[k].no == child->no;
+    }
+}
+
 static int apply_worked(struct run *run, struct agent *agent, const struct event *e,
                         struct err *err)
 {
+    bool held = agent->life == LIFE_WAITING_FOR_MERGE;
     if (agent->children_open > 0)
         return out_of_place(e, err);
     if (life_move(agent, e->type == EVENT_SUBAGENT_WAITING ? LIFE_WAITING_FOR_MERGE : LIFE_FAILED,
                   e, err) != 0)
         return -1;
+    if (!held) {
+        agent->context_size = agent->context_known + agent->context_new;
+        child_ended(run, agent);
+    }
     agent->outcome = outcome_parse(e->outcome);
     agent->response = arena_copy(&agent->arena, e->response);
     agent->error = arena_copy(&agent->arena, e->error);
@@ -237,7 +347,9 @@ static int apply_message(struct run *run, struct agent *agent, const struct even
     message.role = str_is(e->role, "system") ? MESSAGE_SYSTEM : MESSAGE_USER;
     message_push(agent, &message);
     agent->context_new += budget_estimate(message.text);
-    if (str_is(e->note, "warn"))
+    if (str_is(e->note, "steer"))
+        agent->steered = LIST_NONE; /* one message tells all of them */
+    else if (str_is(e->note, "warn"))
         agent->turns = TURNS_WARNED;
     else if (str_starts(e->note, STR("last_turn"))) {
         agent->turns = TURNS_LAST;
@@ -265,7 +377,10 @@ static int apply_compacted(struct run *run, struct agent *agent, const struct ev
 {
     if (agent->compact_at == 0 || (agent->phase != PHASE_READY && agent->phase != PHASE_TOOLS))
         return out_of_place(e, err);
-    context_compact(agent, e->text, (size_t)number(e->kept, 0));
+    struct str summary = e->text.p != NULL ? e->text : context_summary(agent);
+    if (summary.p == NULL)
+        return out_of_place(e, err);
+    context_compact(agent, summary, (size_t)number(e->kept, 0));
     agent->summaries = str_is(e->outcome, "failed") ? SUMMARIES_FAIL : SUMMARIES_WORK;
     agent->tries = 0;
     agent->phase = PHASE_READY;
@@ -353,7 +468,7 @@ static int calls_open(struct agent *agent, const struct event *e, struct message
     struct hasher h;
     hasher_init(&h);
     agent->calls = arena_alloc(&agent->history, (n + 1) * sizeof *agent->calls);
-    agent->call_count = agent->calls_open = n;
+    agent->call_count = agent->calls_open = agent->calls_in[CALL_WAITING] = n;
     message->calls = arena_alloc(&agent->history, (n + 1) * sizeof *message->calls);
     message->call_count = n;
     for (size_t i = 0; i < n; i++) {
@@ -385,8 +500,7 @@ static int apply_replied(struct run *run, struct agent *agent, const struct even
     struct message message = {.role = MESSAGE_ASSISTANT,
                               .text = arena_copy(&agent->history, e->text.p ? e->text : STR(""))};
     message.extras = e->extras.p != NULL ? arena_copy(&agent->history, e->extras) : STR_NONE;
-    agent->calls = NULL;
-    agent->call_count = agent->calls_open = 0;
+    calls_forget(agent);
     if (e->calls.p != NULL && calls_open(agent, e, &message, err) != 0)
         return -1;
     if (message.text.n > 0 || message.call_count > 0)
@@ -446,6 +560,8 @@ static int apply_timer(struct run *run, struct agent *agent, const struct event 
     for (int kind = 0; kind < TIMER_COUNT; kind++) {
         if (str_is(e->kind, kinds[kind])) {
             timer_set(run, agent, (enum timer_kind)kind, 0);
+            if (agent->stopping == OUTCOME_NONE)
+                agent->spent.timer = (enum timer_kind)kind;
             if (kind == TIMER_BACKOFF && agent->phase == PHASE_BACKOFF)
                 agent->phase = PHASE_READY;
             return 0;
@@ -474,10 +590,11 @@ static int apply_call_requested(struct run *run, struct agent *agent, const stru
         return -1;
     const struct tool_info *info = tool_info_find(e->tool);
     agent->account.tool_calls++;
-    call->state = info == NULL                  ? CALL_RUNNING
-                  : info->kind == TOOL_PREPARED ? CALL_PREPARING
-                  : info->kind == TOOL_CORE     ? CALL_GATHERING
-                                                : CALL_RUNNING;
+    call_move(agent, call,
+              info == NULL                  ? CALL_RUNNING
+              : info->kind == TOOL_PREPARED ? CALL_PREPARING
+              : info->kind == TOOL_CORE     ? CALL_GATHERING
+                                            : CALL_RUNNING);
     return 0;
 }
 
@@ -490,7 +607,7 @@ static int apply_prepared(struct run *run, struct agent *agent, const struct eve
     call->path = arena_copy(&agent->history, e->path);
     call->before = arena_copy(&agent->history, e->before);
     call->after = arena_copy(&agent->history, e->after);
-    call->state = CALL_RUNNING;
+    call_move(agent, call, CALL_RUNNING);
     return 0;
 }
 
@@ -500,11 +617,11 @@ static int apply_asked(struct run *run, struct agent *agent, const struct event 
     if (call == NULL)
         return -1;
     if (e->type == EVENT_PERMISSION_ASKED) {
-        call->state = CALL_ASKED;
+        call_move(agent, call, CALL_ASKED);
         slot_yield(run, agent);
     } else if (e->type == EVENT_PERMISSION_GRANTED) {
         call->answer = ANSWER_YES;
-        call->state = CALL_WAITING;
+        call_move(agent, call, CALL_WAITING);
     } else {
         call->answer = ANSWER_NO;
     }
@@ -520,7 +637,7 @@ static int apply_call_finished(struct run *run, struct agent *agent, const struc
     call->result = arena_copy(&agent->history, e->text.p != NULL ? e->text : STR(""));
     call->outcome =
         e->type == EVENT_TOOL_FINISHED && str_is(e->outcome, "ok") ? TOOL_OK : TOOL_ERROR;
-    call->state = CALL_DONE;
+    call_move(agent, call, CALL_DONE);
     files_add(agent, &agent->files_read, e->files_read);
     files_add(agent, &agent->files_modified, e->files_modified);
     agent->context_new += budget_estimate(call->result);
@@ -561,6 +678,10 @@ static apply_fn *const table[EVENT_TYPE_COUNT] = {
     [EVENT_SUBAGENT_FAILED] = apply_worked,
     [EVENT_SUBAGENT_COMPLETED] = apply_completed,
     [EVENT_SUBAGENT_CLOSED] = apply_closed,
+    [EVENT_ITEM_REFUSED] = apply_refused,
+    [EVENT_AGENT_AWAITING] = apply_awaiting,
+    [EVENT_AGENT_STEERED] = apply_steered,
+    [EVENT_RUN_JOINING] = apply_joining,
     [EVENT_AGENT_MESSAGE] = apply_message,
     [EVENT_AGENT_MASKED] = apply_masked,
     [EVENT_AGENT_COMPACTED] = apply_compacted,
@@ -593,6 +714,7 @@ int run_apply(struct run *run, const struct event *e, struct err *err)
         return out_of_place(e, err);
     if (run->status != RUN_RUNNING && e->type != EVENT_RUN_STARTED && e->type != EVENT_INBOX_TAKEN)
         return out_of_place(e, err);
+    spent_before(run, agent, e);
     if (table[e->type](run, agent, e, err) != 0)
         return -1;
     run->seq = e->seq;

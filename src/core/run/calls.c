@@ -7,6 +7,8 @@
 #define RESULT_BYTES_MIN 2000
 #define RESULT_BYTES_MAX 60000
 #define UNPARSED_SHOWN 300 /* bytes */
+#define VALUE_SHOWN 60     /* bytes of one argument that an event shows */
+#define VALUES_SHOWN 16
 
 void call_finish(struct deciding *d, struct agent *agent, struct call *call,
                  enum tool_outcome outcome, struct str text)
@@ -39,12 +41,67 @@ static int64_t result_bytes(const struct run *run, const struct agent *agent)
                                       : bytes;
 }
 
+/* A value of arguments, cut where it is long. */
+static void show_value(struct jw *w, const struct js *value)
+{
+    struct buf text;
+    buf_init(&text, SIZE_MAX / 4);
+    if (js_kind(value) == JS_STRING)
+        buf_str(&text, js_str(value));
+    else
+        js_print(value, &text);
+    if (text.n > VALUE_SHOWN) {
+        struct buf cut;
+        buf_init(&cut, VALUE_SHOWN + 8);
+        buf_str(&cut, utf8_cut(buf_view(&text), VALUE_SHOWN));
+        buf_text(&cut, "…");
+        jw_str(w, buf_view(&cut));
+        buf_release(&cut);
+    } else if (js_kind(value) == JS_STRING) {
+        jw_str(w, buf_view(&text));
+    } else {
+        jw_raw(w, buf_view(&text));
+    }
+    buf_release(&text);
+}
+
+/* Arguments as an event shows them: whole where they are short, else with their long values cut. */
+static void show_arguments(struct deciding *d, struct event *e, struct str arguments)
+{
+    struct err ignored = ERR_INIT;
+    struct js *doc = arguments.n > REPEATED_MAX ? js_parse(arguments, &ignored) : NULL;
+    if (doc == NULL) {
+        e->arguments = keep(d, arguments);
+        return;
+    }
+    struct buf out;
+    struct jw w;
+    struct str key;
+    const struct js *value;
+    size_t shown = 0;
+    buf_init(&out, (size_t)1 << 16);
+    jw_init(&w, &out);
+    jw_object(&w);
+    for (void *i = js_next(doc, NULL, &key, &value); i && shown < VALUES_SHOWN;
+         i = js_next(doc, i, &key, &value)) {
+        if (key.n > VALUE_SHOWN)
+            continue;
+        jw_key_str(&w, key);
+        show_value(&w, value);
+        shown++;
+    }
+    jw_end_object(&w);
+    e->shortened = keep(d, buf_view(&out));
+    buf_release(&out);
+    js_free(doc);
+}
+
 static void requested(struct deciding *d, struct agent *agent, struct call *call)
 {
     struct event *e = draft(d, agent->no, EVENT_TOOL_REQUESTED);
     e->call_id = keep(d, call->call.id);
     e->tool = keep(d, tool_normal_name(call->call.name));
-    e->arguments = keep(d, call->call.arguments);
+    show_arguments(d, e, call->call.arguments);
     emit(d, e);
 }
 
@@ -147,7 +204,7 @@ static void start(struct deciding *d, struct agent *agent, struct call *call)
         struct event *e = draft(d, agent->no, EVENT_PERMISSION_ASKED);
         e->call_id = keep(d, call->call.id);
         e->tool = keep(d, call->call.name);
-        e->arguments = keep(d, call->call.arguments);
+        show_arguments(d, e, call->call.arguments);
         emit(d, e);
         put_question(d, agent, call);
         return;
@@ -164,7 +221,9 @@ static void start(struct deciding *d, struct agent *agent, struct call *call)
 void calls_advance(struct deciding *d, struct agent *agent)
 {
     bool earlier_open = false;
-    for (size_t i = 0; !d->failed && agent->phase == PHASE_TOOLS &&
+    size_t waiting = agent->calls_in[CALL_WAITING];
+    /* One of ten thousand children ended and all have been started: nothing to look for. */
+    for (size_t i = 0; waiting > 0 && !d->failed && agent->phase == PHASE_TOOLS &&
                        agent->stopping == OUTCOME_NONE && i < agent->call_count;
          i++) {
         struct call *call = &agent->calls[i];
@@ -190,7 +249,7 @@ void calls_advance(struct deciding *d, struct agent *agent)
 void call_resume(struct deciding *d, struct agent *agent, struct call *call)
 {
     const struct tool_info *info = tool_info_find(call->call.name);
-    if (call->state == CALL_DONE || call->state == CALL_WAITING || call->child_no != 0)
+    if (call->state == CALL_DONE || call->state == CALL_WAITING || call->awaits != CALL_WORKS)
         return;
     bool stopping = agent->stopping != OUTCOME_NONE;
     if (call->state == CALL_RUNNING && call->path.p != NULL) {
@@ -200,7 +259,7 @@ void call_resume(struct deciding *d, struct agent *agent, struct call *call)
     } else if (call->state == CALL_ASKED) {
         put_question(d, agent, call);
     } else if (call->state == CALL_GATHERING) {
-        delegate_gather(d, agent, call);
+        delegate_call(d, agent, call);
     } else if (call->state == CALL_PREPARING) {
         start_effect(d, agent, call, EFFECT_PREPARE);
     } else if (info != NULL && info->class == EFFECT_PURE) {

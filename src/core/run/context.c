@@ -10,6 +10,7 @@
 #define RESULTS_KEPT 4
 #define MASK_CHARS 200
 #define TURNS_KEPT 2
+#define OPENING_BYTES 80
 #define SURE_BYTES_PER_TOKEN 8 /* ordinary text has fewer bytes per token */
 
 /* --- changing (from apply.c) --------------------------------------------------------------------------------- */
@@ -135,6 +136,18 @@ static int64_t message_tokens(const struct message *message)
     return tokens;
 }
 
+static struct str summary_text(struct arena *arena, struct str summary)
+{
+    return arena_printf(arena, "Summary of your work so far:\n%.*s", STR_FMT(summary));
+}
+
+struct str context_summary(struct agent *agent)
+{
+    const struct message *last = &agent->messages[agent->message_count - 1];
+    bool replied = agent->message_count > agent->compact_at + 1 && last->role == MESSAGE_ASSISTANT;
+    return replied ? summary_text(&agent->history, last->text) : STR_NONE;
+}
+
 void context_compact(struct agent *agent, struct str summary, size_t kept)
 {
     struct arena old = agent->history;
@@ -164,8 +177,7 @@ void context_compact(struct agent *agent, struct str summary, size_t kept)
     for (size_t i = 0; i < agent->message_count; i++)
         agent->context_new += message_tokens(&agent->messages[i]);
     agent->response = agent->request_id = agent->model_now = agent->model_asked = STR_NONE;
-    agent->calls = NULL;
-    agent->call_count = agent->calls_open = 0;
+    calls_forget(agent);
     agent->compact_at = 0;
     agent->generation++;
     arena_release(&old);
@@ -208,10 +220,12 @@ static size_t tail_kept(const struct agent *agent, int64_t bound)
 void context_compacted(struct deciding *d, struct agent *agent, struct str summary, int64_t bound)
 {
     struct event *e = draft(d, agent->no, EVENT_AGENT_COMPACTED);
-    e->text =
-        summary.n > 0
-            ? arena_printf(&d->out->arena, "Summary of your work so far:\n%.*s", STR_FMT(summary))
-            : STR("Your earlier work on this task no longer fits and was left out.");
+    if (summary.n > REPEATED_MAX)
+        e->opening = keep(d, utf8_cut(summary, OPENING_BYTES));
+    else if (summary.n > 0)
+        e->text = summary_text(&d->out->arena, summary);
+    else
+        e->text = STR("Your earlier work on this task no longer fits and was left out.");
     e->outcome = summary.n > 0 ? STR("ok") : STR("failed");
     e->kept = (int64_t)tail_kept(agent, bound);
     emit(d, e);

@@ -126,9 +126,7 @@ static void inbox_start(struct deciding *d, const struct js *body)
         settings_print(&settings, &w);
         e->settings = keep(d, buf_view(&text));
     } else if (contract_root(&d->out->arena, &settings, &request, &facts, &contract, &why) == 0) {
-        buf_clear(&text);
-        contract_print(&contract, &text);
-        e->contract = keep(d, buf_view(&text));
+        e->contract = contract.json;
     }
     buf_release(&text);
     emit(d, e);
@@ -219,6 +217,10 @@ static void on_tick(struct deciding *d)
     emit(d, e);
     if (timer.kind == TIMER_BACKOFF) {
         turn_advance(d, agent);
+        return;
+    }
+    if (agent->phase == PHASE_JOINING) {
+        children_stop(d, agent, STR("the time of the agent that started it is used up"));
         return;
     }
     int64_t limit = timer.kind == TIMER_WALL ? agent->contract.execution.budget.wall_ms
@@ -398,6 +400,14 @@ static void add_usage(struct event *e, const struct usage *usage)
     }
 }
 
+static void add_times(struct event *e, const struct input *input)
+{
+    if (input->admitted_ms > 0)
+        e->admitted_ms = input->admitted_ms;
+    if (input->total_ms > 0)
+        e->total_ms = input->total_ms;
+}
+
 /* Arguments in one canonical spelling, so that logging and reading back give the same bytes. */
 static struct str calls_json(struct deciding *d, const struct model_reply *reply)
 {
@@ -448,6 +458,7 @@ static void on_reply(struct deciding *d, struct agent *agent, const struct input
     e->model_effective = reply->model;
     if (reply->first_token_ms >= 0)
         e->first_token_ms = reply->first_token_ms;
+    add_times(e, input);
     e->extras = sound_json(reply->extras, STR_NONE);
     emit(d, e);
     turn_replied(d, agent, reply);
@@ -468,6 +479,9 @@ static void on_failure(struct deciding *d, struct agent *agent, const struct inp
     if (input->sent == REQUEST_UNSENT)
         e->sent = STR("no");
     add_usage(e, &failure->usage);
+    if (input->first_token_ms > 0)
+        e->first_token_ms = input->first_token_ms;
+    add_times(e, input);
     struct str fallback = turn_fallback(d->run, agent);
     if (agent->stopping == OUTCOME_NONE && failure->class != ERR_CANCELLED && fallback.n > 0)
         e->fallback = keep(d, fallback);
@@ -494,7 +508,7 @@ static void on_answer(struct deciding *d, const struct input *input)
         return;
     }
     struct call *call = agent->phase == PHASE_TOOLS ? call_find(agent, input->call_id) : NULL;
-    if (call == NULL || call->state == CALL_DONE || call->child_no != 0)
+    if (call == NULL || call->state == CALL_DONE || call->awaits != CALL_WORKS)
         return;
     if (input->kind == INPUT_PREPARED)
         on_prepared(d, agent, call, input);

@@ -8,38 +8,86 @@
 
 enum field_kind { FIELD_S, FIELD_I, FIELD_J };
 
+enum field_id {
+#define X(name, kind) ID_##name,
+    EVENT_FIELDS(X)
+#undef X
+        FIELD_COUNT,
+    ID_END = FIELD_COUNT
+};
+
 struct field {
     const char *name;
-    size_t length; /* of the name: fields are looked up for every event */
     enum field_kind kind;
     size_t offset;
 };
 
 static const struct field fields[] = {
-#define X(name, kind) {#name, sizeof #name - 1, FIELD_##kind, offsetof(struct event, name)},
+#define X(name, kind) {#name, FIELD_##kind, offsetof(struct event, name)},
     EVENT_FIELDS(X)
 #undef X
 };
 
-#define FIELD_COUNT (sizeof fields / sizeof fields[0])
+/* A list of names (a, b, c) into ID_a, ID_b, ID_c, ID_END: at most 23 fields, and a row with more does not compile. */
+#define IDS(list) IDS_OF list
+#define IDS_OF(...)                                                                                \
+    PICK(__VA_ARGS__, I23, I22, I21, I20, I19, I18, I17, I16, I15, I14, I13, I12, I11, I10, I9,    \
+         I8, I7, I6, I5, I4, I3, I2, I1)                                                           \
+    (__VA_ARGS__)
+#define PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, name, ...) name
+#define I1(a) ID_##a, ID_END
+#define I2(a, ...) ID_##a, I1(__VA_ARGS__)
+#define I3(a, ...) ID_##a, I2(__VA_ARGS__)
+#define I4(a, ...) ID_##a, I3(__VA_ARGS__)
+#define I5(a, ...) ID_##a, I4(__VA_ARGS__)
+#define I6(a, ...) ID_##a, I5(__VA_ARGS__)
+#define I7(a, ...) ID_##a, I6(__VA_ARGS__)
+#define I8(a, ...) ID_##a, I7(__VA_ARGS__)
+#define I9(a, ...) ID_##a, I8(__VA_ARGS__)
+#define I10(a, ...) ID_##a, I9(__VA_ARGS__)
+#define I11(a, ...) ID_##a, I10(__VA_ARGS__)
+#define I12(a, ...) ID_##a, I11(__VA_ARGS__)
+#define I13(a, ...) ID_##a, I12(__VA_ARGS__)
+#define I14(a, ...) ID_##a, I13(__VA_ARGS__)
+#define I15(a, ...) ID_##a, I14(__VA_ARGS__)
+#define I16(a, ...) ID_##a, I15(__VA_ARGS__)
+#define I17(a, ...) ID_##a, I16(__VA_ARGS__)
+#define I18(a, ...) ID_##a, I17(__VA_ARGS__)
+#define I19(a, ...) ID_##a, I18(__VA_ARGS__)
+#define I20(a, ...) ID_##a, I19(__VA_ARGS__)
+#define I21(a, ...) ID_##a, I20(__VA_ARGS__)
+#define I22(a, ...) ID_##a, I21(__VA_ARGS__)
+#define I23(a, ...) ID_##a, I22(__VA_ARGS__)
 
 static const struct {
     const char *text;
-    const char *fields;
+    const uint8_t *fields; /* up to ID_END */
 } types[] = {
-#define X(symbol, text, fields) {text, fields},
+#define X(symbol, text, list) {text, (const uint8_t[]){IDS(list)}},
     EVENT_TYPES(X)
 #undef X
 };
 
+_Static_assert(FIELD_COUNT <= UINT8_MAX, "field ids are bytes");
+
 void event_init(struct event *event, enum event_type type)
 {
-    memset(event, 0, sizeof *event);
-    event->type = type;
-    for (size_t i = 0; i < FIELD_COUNT; i++) {
-        if (fields[i].kind == FIELD_I)
-            *(int64_t *)((char *)event + fields[i].offset) = EVENT_ABSENT;
+    static const struct event blank = {
+#define S {NULL, 0}
+#define J                                                                                          \
+    {                                                                                              \
+        NULL, 0                                                                                    \
     }
+#define I EVENT_ABSENT
+#define X(name, kind) .name = kind,
+        EVENT_FIELDS(X)
+#undef X
+#undef S
+#undef J
+#undef I
+    };
+    *event = blank;
+    event->type = type;
 }
 
 const char *event_type_text(enum event_type type)
@@ -47,31 +95,19 @@ const char *event_type_text(enum event_type type)
     return type < EVENT_TYPE_COUNT ? types[type].text : "?";
 }
 
-const char *event_fields_text(enum event_type type)
+void event_fields_print(enum event_type type, struct buf *out)
 {
-    return type < EVENT_TYPE_COUNT ? types[type].fields : "";
-}
-
-/* The next field named in the list at *cursor, or NULL at its end. A name that is not a field is a bug in the table:
- * the unit test walks every type. */
-static const struct field *next_field(const char **cursor)
-{
-    const char *p = *cursor;
-    while (*p == ' ')
-        p++;
-    size_t n = strcspn(p, " ");
-    *cursor = p + n;
-    for (size_t i = 0; n > 0 && i < FIELD_COUNT; i++) {
-        if (fields[i].length == n && memcmp(fields[i].name, p, n) == 0)
-            return &fields[i];
+    const char *separator = "";
+    for (const uint8_t *id = types[type].fields; *id != ID_END; id++) {
+        buf_printf(out, "%s%s", separator, fields[*id].name);
+        separator = " ";
     }
-    return NULL;
 }
 
 void event_mend(struct event *event, struct arena *arena)
 {
-    const char *cursor = types[event->type].fields;
-    for (const struct field *f; (f = next_field(&cursor)) != NULL;) {
+    for (const uint8_t *id = types[event->type].fields; *id != ID_END; id++) {
+        const struct field *f = &fields[*id];
         struct str *text = (struct str *)((char *)event + f->offset);
         if (f->kind != FIELD_S || utf8_valid(*text) == text->n)
             continue;
@@ -86,10 +122,10 @@ void event_mend(struct event *event, struct arena *arena)
 void event_print(const struct event *event, struct buf *out)
 {
     struct jw w;
-    const char *cursor = types[event->type].fields;
     jw_init(&w, out);
     jw_object(&w);
-    for (const struct field *f; (f = next_field(&cursor)) != NULL;) {
+    for (const uint8_t *id = types[event->type].fields; *id != ID_END; id++) {
+        const struct field *f = &fields[*id];
         const void *at = (const char *)event + f->offset;
         const struct str *text = at;
         if (f->kind == FIELD_I) {
@@ -114,52 +150,6 @@ static int type_find(struct str text)
     return -1;
 }
 
-/* End of the JSON value that starts at i; the text is known to be valid. */
-static size_t value_end(struct str text, size_t i)
-{
-    int depth = 0;
-    bool in_string = false;
-    for (; i < text.n; i++) {
-        char c = text.p[i];
-        if (in_string) {
-            if (c == '\\')
-                i++;
-            else if (c == '"')
-                in_string = false;
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '{' || c == '[') {
-            depth++;
-        } else if (c == '}' || c == ']') {
-            if (depth-- == 0)
-                return i;
-        } else if (c == ',' && depth == 0) {
-            return i;
-        }
-    }
-    return i;
-}
-
-/* The exact bytes of a member of a compact object: printing an event again must give the bytes that were logged. */
-static struct str raw_member(struct str object, const char *key)
-{
-    size_t i = 1, key_length = strlen(key);
-    while (i < object.n && object.p[i] == '"') {
-        size_t start = i + 1;
-        for (i = start; i < object.n && object.p[i] != '"'; i++) {
-            if (object.p[i] == '\\')
-                i++;
-        }
-        bool found = i - start == key_length && memcmp(object.p + start, key, key_length) == 0;
-        size_t value = i + 2; /* behind the quote and the colon */
-        i = value_end(object, value);
-        if (found && i <= object.n)
-            return (struct str){object.p + value, i - value};
-        i++;
-    }
-    return STR_NONE;
-}
-
 static int read_field(const struct field *f, const struct js *value, struct arena *arena,
                       struct event *event, const struct event_row *row, struct err *err)
 {
@@ -176,7 +166,8 @@ static int read_field(const struct field *f, const struct js *value, struct aren
         return 0;
     }
     if (f->kind == FIELD_J) {
-        *(struct str *)at = arena_copy(arena, raw_member(row->payload, f->name));
+        /* Its exact bytes: printing an event again must give what was logged. */
+        *(struct str *)at = arena_copy(arena, js_source(row->payload, value));
         return 0;
     }
     return err_set(err, ERR_CORRUPT, "event %llu (%.*s): field %s has the wrong type",
@@ -212,19 +203,31 @@ int event_parse(const struct event_row *row, struct arena *arena, struct event *
     event->ts = row->ts;
     event->call_id = row->call_id.n > 0 ? arena_copy(arena, row->call_id) : STR_NONE;
     int result = 0;
-    const char *cursor = types[type].fields;
-    for (const struct field *f; result == 0 && (f = next_field(&cursor)) != NULL;)
-        result = read_field(f, js_get(doc, f->name), arena, event, row, err);
+    for (const uint8_t *id = types[type].fields; result == 0 && *id != ID_END; id++)
+        result = read_field(&fields[*id], js_get(doc, fields[*id].name), arena, event, row, err);
     js_free(doc);
     return result;
 }
 
 #define SUMMARY_CHARS 120
 
+static bool is_printable(struct str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] < ' ' || text.p[i] > '~')
+            return false;
+    }
+    return true;
+}
+
 /* One line, cleaned and cut. */
 static void add_line(struct buf *out, struct str text)
 {
     struct buf clean;
+    if (text.n <= SUMMARY_CHARS && is_printable(text)) {
+        buf_str(out, text);
+        return;
+    }
     buf_init(&clean, 4096);
     utf8_clean(&clean, utf8_cut(text, 1024), UTF8_ONE_LINE);
     struct str cut = utf8_cut_chars(buf_view(&clean), SUMMARY_CHARS);
@@ -241,11 +244,31 @@ static void add_label(struct buf *out, struct str text, const char *separator)
     buf_text(out, separator);
 }
 
+/* Without printf: most events have such a line. */
+static void add_numbers(struct buf *out, const char *before, int64_t a, const char *between,
+                        int64_t b, const char *behind)
+{
+    buf_text(out, before);
+    buf_int(out, a);
+    buf_text(out, between);
+    buf_int(out, b);
+    buf_text(out, behind);
+}
+
 static void add_tokens(const struct event *e, struct buf *out)
 {
     if (e->input_tokens != EVENT_ABSENT && e->output_tokens != EVENT_ABSENT)
-        buf_printf(out, " (%lld in, %lld out)", (long long)e->input_tokens,
-                   (long long)e->output_tokens);
+        add_numbers(out, " (", e->input_tokens, " in, ", e->output_tokens, " out)");
+}
+
+static void add_amount(struct buf *out, int64_t tokens, int64_t nano)
+{
+    char digits[8];
+    int64_t micro = nano / 1000 + (nano % 1000 >= 500), rest = micro % 1000000;
+    for (int i = 5; i >= 0; i--, rest /= 10)
+        digits[i] = (char)('0' + rest % 10);
+    add_numbers(out, "", tokens, " tokens, $", micro / 1000000, ".");
+    buf_add(out, digits, 6);
 }
 
 static void summary_of_model(const struct event *e, struct buf *out)
@@ -253,8 +276,7 @@ static void summary_of_model(const struct event *e, struct buf *out)
     if (e->type == EVENT_MODEL_REQUESTED) {
         buf_text(out, "asks ");
         add_line(out, e->model);
-        buf_printf(out, ", ~%lld tokens, at most %lld out", (long long)e->estimate,
-                   (long long)e->output_limit);
+        add_numbers(out, ", ~", e->estimate, " tokens, at most ", e->output_limit, " out");
     } else if (e->type == EVENT_MODEL_REPLIED) {
         if (e->text.n > 0)
             add_line(out, e->text);
@@ -274,7 +296,7 @@ static void summary_of_tool(const struct event *e, struct buf *out)
         if (e->type == EVENT_PERMISSION_ASKED)
             buf_text(out, "asks to ");
         add_label(out, e->tool, " ");
-        add_line(out, e->arguments);
+        add_line(out, e->shortened.p != NULL ? e->shortened : e->arguments);
     } else if (e->type == EVENT_TOOL_PREPARED) {
         buf_text(out, "will change ");
         add_line(out, e->path);
@@ -309,6 +331,20 @@ void event_summary(const struct event *e, struct buf *out)
         add_label(out, e->name, ": ");
         add_line(out, e->objective);
         break;
+    case EVENT_ITEM_REFUSED:
+        add_line(out, e->error);
+        break;
+    case EVENT_AGENT_AWAITING:
+        buf_text(out, "waits for ");
+        add_line(out, e->jobs);
+        break;
+    case EVENT_AGENT_STEERED:
+        buf_text(out, "told: ");
+        add_line(out, e->text);
+        break;
+    case EVENT_RUN_JOINING:
+        buf_text(out, "has answered; waits for its open jobs");
+        break;
     case EVENT_SUBAGENT_STARTED:
         buf_text(out, "started (");
         add_label(out, e->strategy, ")");
@@ -336,7 +372,7 @@ void event_summary(const struct event *e, struct buf *out)
         break;
     case EVENT_AGENT_COMPACTED:
         buf_printf(out, "conversation compacted, %lld messages kept: ", (long long)e->kept);
-        add_line(out, e->text);
+        add_line(out, e->opening.p != NULL ? e->opening : e->text);
         break;
     case EVENT_AGENT_STOPPING:
     case EVENT_BUDGET_REFUSED:
@@ -369,11 +405,10 @@ void event_summary(const struct event *e, struct buf *out)
         buf_text(out, "waits until others settle: ");
         /* fall through */
     case EVENT_BUDGET_RESERVED:
-        buf_printf(out, "%lld tokens, $%.6f", (long long)e->tokens, (double)e->cost_nano / 1e9);
+        add_amount(out, e->tokens, e->cost_nano);
         break;
     case EVENT_BUDGET_SETTLED:
-        buf_printf(out, "%lld tokens, $%.6f", (long long)e->used_tokens,
-                   (double)e->used_cost_nano / 1e9);
+        add_amount(out, e->used_tokens, e->used_cost_nano);
         break;
     case EVENT_BUDGET_WARNED:
         buf_printf(out, "%lld %% used", (long long)e->percent);

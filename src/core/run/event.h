@@ -15,6 +15,8 @@
 
 #define EVENT_VERSION 1
 
+struct contract;
+
 /* name, kind: S a string, I an integer (absent when INT64_MIN), J raw JSON text. */
 #define EVENT_FIELDS(X)                                                                            \
     X(effects, S) /* of a fact: hash over all effects decided before it */                         \
@@ -75,6 +77,8 @@
     X(response_id, S)                                                                              \
     X(model_effective, S)                                                                          \
     X(first_token_ms, I)                                                                           \
+    X(admitted_ms, I) /* until the request left; absent: at once */                                \
+    X(total_ms, I)    /* from asking to the end of the answer */                                   \
     X(extras, J)                                                                                   \
     X(class, S)                                                                                    \
     X(http_status, I)                                                                              \
@@ -91,6 +95,8 @@
     X(reason, S)                                                                                   \
     X(tool, S)                                                                                     \
     X(arguments, J)                                                                                \
+    X(shortened, J) /* arguments with their long values cut: they stand whole in the reply */      \
+    X(opening, S)   /* of a summary that stands whole in the reply */                              \
     X(path, S)                                                                                     \
     X(before, S) /* hash of the file, or "absent" */                                               \
     X(after, S)                                                                                    \
@@ -100,58 +106,68 @@
     X(clamps, J)                                                                                   \
     X(depth, I)                                                                                    \
     X(count, I)                                                                                    \
+    X(item, I)   /* the place of a task among those of its call */                                 \
+    X(jobs, J)   /* numbers of the agents that a call awaits */                                    \
+    X(prompt, S) /* what stands before the usual system prompt */                                  \
     X(kept,                                                                                        \
       I) /* messages that stayed as they were; of agent.masked: bytes that each new result keeps */
 
-/* symbol, type text, its fields */
+/* symbol, type text, its fields in order */
 #define EVENT_TYPES(X)                                                                             \
-    X(INBOX_TAKEN, "inbox.taken", "effects inbox_id kind sender body")                             \
+    X(INBOX_TAKEN, "inbox.taken", (effects, inbox_id, kind, sender, body))                         \
     X(RUN_STARTED, "run.started",                                                                  \
-      "run_id session_id user_id workspace_id workspace_path task asker settings contract")        \
-    X(RUN_RESUMED, "run.resumed", "effects owner epoch")                                           \
-    X(RUN_COMPLETED, "run.completed", "outcome response result")                                   \
-    X(RUN_FAILED, "run.failed", "outcome error response result")                                   \
-    X(RUN_CANCELLED, "run.cancelled", "outcome error response result")                             \
+      (run_id, session_id, user_id, workspace_id, workspace_path, task, asker, settings,           \
+       contract))                                                                                  \
+    X(RUN_RESUMED, "run.resumed", (effects, owner, epoch))                                         \
+    X(RUN_COMPLETED, "run.completed", (outcome, response, result))                                 \
+    X(RUN_FAILED, "run.failed", (outcome, error, response, result))                                \
+    X(RUN_CANCELLED, "run.cancelled", (outcome, error, response, result))                          \
     X(SUBAGENT_CREATED, "agent.subagent_created",                                                  \
-      "task_id sub_agent_id step_idx name objective scope context parent_no parent_call contract") \
+      (task_id, sub_agent_id, step_idx, name, objective, scope, context, prompt, item, parent_no,  \
+       parent_call, contract))                                                                     \
     X(SUBAGENT_STARTED, "agent.subagent_started",                                                  \
-      "task_id sub_agent_id step_idx worktree_path strategy branch base_ref")                      \
-    X(SUBAGENT_ATTEMPT, "agent.subagent_attempt", "task_id sub_agent_id step_idx attempt")         \
+      (task_id, sub_agent_id, step_idx, worktree_path, strategy, branch, base_ref))                \
+    X(SUBAGENT_ATTEMPT, "agent.subagent_attempt", (task_id, sub_agent_id, step_idx, attempt))      \
     X(SUBAGENT_WAITING, "agent.subagent_waiting_for_merge",                                        \
-      "task_id sub_agent_id step_idx outcome output_path response")                                \
+      (task_id, sub_agent_id, step_idx, outcome, output_path, response))                           \
     X(SUBAGENT_FAILED, "agent.subagent_failed",                                                    \
-      "task_id sub_agent_id step_idx outcome error response")                                      \
-    X(SUBAGENT_COMPLETED, "agent.subagent_completed", "task_id sub_agent_id step_idx")             \
+      (task_id, sub_agent_id, step_idx, outcome, error, response))                                 \
+    X(SUBAGENT_COMPLETED, "agent.subagent_completed", (task_id, sub_agent_id, step_idx))           \
     X(SUBAGENT_CLOSED, "agent.subagent_closed",                                                    \
-      "task_id sub_agent_id step_idx final_status close_reason result")                            \
-    X(AGENT_MESSAGE, "agent.message", "role note text")                                            \
-    X(AGENT_MASKED, "agent.masked", "count tokens kept")                                           \
-    X(AGENT_COMPACTED, "agent.compacted", "outcome text kept")                                     \
-    X(AGENT_STOPPING, "agent.stopping", "outcome reason")                                          \
+      (task_id, sub_agent_id, step_idx, final_status, close_reason, result))                       \
+    X(ITEM_REFUSED, "agent.item_refused", (item, error))                                           \
+    X(AGENT_AWAITING, "agent.awaiting", (jobs))                                                    \
+    X(AGENT_STEERED, "agent.steered", (text))                                                      \
+    X(RUN_JOINING, "run.joining", (outcome, error))                                                \
+    X(AGENT_MESSAGE, "agent.message", (role, note, text))                                          \
+    X(AGENT_MASKED, "agent.masked", (count, tokens, kept))                                         \
+    X(AGENT_COMPACTED, "agent.compacted", (outcome, text, opening, kept))                          \
+    X(AGENT_STOPPING, "agent.stopping", (outcome, reason))                                         \
     X(MODEL_REQUESTED, "model.requested",                                                          \
-      "name model provider origin attempt tools estimate output_limit tokens cost_nano request")   \
+      (name, model, provider, origin, attempt, tools, estimate, output_limit, tokens, cost_nano,   \
+       request))                                                                                   \
     X(MODEL_REPLIED, "model.replied",                                                              \
-      "effects text calls finish completeness input_tokens cached_tokens cache_write_tokens "      \
-      "output_tokens reasoning_tokens response_id model_effective first_token_ms extras")          \
+      (effects, text, calls, finish, completeness, input_tokens, cached_tokens,                    \
+       cache_write_tokens, output_tokens, reasoning_tokens, response_id, model_effective,          \
+       first_token_ms, admitted_ms, total_ms, extras))                                             \
     X(MODEL_FAILED, "model.failed",                                                                \
-      "effects class http_status retry_after_ms retry_at fallback error partial sent "             \
-      "input_tokens "                                                                              \
-      "output_tokens")                                                                             \
-    X(TOOL_REQUESTED, "tool.requested", "tool arguments")                                          \
-    X(TOOL_PREPARED, "tool.prepared", "effects path before after")                                 \
-    X(TOOL_FINISHED, "tool.finished", "effects outcome text files_read files_modified")            \
-    X(TOOL_INTERRUPTED, "tool.interrupted", "effects text")                                        \
-    X(FACTS_GATHERED, "facts.gathered", "effects files")                                           \
-    X(PERMISSION_ASKED, "permission.asked", "tool arguments")                                      \
-    X(PERMISSION_GRANTED, "permission.granted", "tool")                                            \
-    X(PERMISSION_DENIED, "permission.denied", "tool reason depth")                                 \
-    X(CONTRACT_CLAMPED, "contract.clamped", "clamps")                                              \
-    X(BUDGET_RESERVED, "budget.reserved", "tokens cost_nano")                                      \
-    X(BUDGET_WAITING, "budget.waiting", "tokens cost_nano")                                        \
-    X(BUDGET_SETTLED, "budget.settled", "tokens cost_nano used_tokens used_cost_nano")             \
-    X(BUDGET_REFUSED, "budget.refused", "reason")                                                  \
-    X(BUDGET_WARNED, "budget.warned", "percent")                                                   \
-    X(TIMER_FIRED, "timer.fired", "effects kind")
+      (effects, class, http_status, retry_after_ms, retry_at, fallback, error, partial, sent,      \
+       input_tokens, output_tokens, first_token_ms, admitted_ms, total_ms))                        \
+    X(TOOL_REQUESTED, "tool.requested", (tool, arguments, shortened))                              \
+    X(TOOL_PREPARED, "tool.prepared", (effects, path, before, after))                              \
+    X(TOOL_FINISHED, "tool.finished", (effects, outcome, text, files_read, files_modified))        \
+    X(TOOL_INTERRUPTED, "tool.interrupted", (effects, text))                                       \
+    X(FACTS_GATHERED, "facts.gathered", (effects, files))                                          \
+    X(PERMISSION_ASKED, "permission.asked", (tool, arguments, shortened))                          \
+    X(PERMISSION_GRANTED, "permission.granted", (tool))                                            \
+    X(PERMISSION_DENIED, "permission.denied", (tool, reason, depth))                               \
+    X(CONTRACT_CLAMPED, "contract.clamped", (clamps))                                              \
+    X(BUDGET_RESERVED, "budget.reserved", (tokens, cost_nano))                                     \
+    X(BUDGET_WAITING, "budget.waiting", (tokens, cost_nano))                                       \
+    X(BUDGET_SETTLED, "budget.settled", (tokens, cost_nano, used_tokens, used_cost_nano))          \
+    X(BUDGET_REFUSED, "budget.refused", (reason))                                                  \
+    X(BUDGET_WARNED, "budget.warned", (percent))                                                   \
+    X(TIMER_FIRED, "timer.fired", (effects, kind))
 
 enum event_type {
 #define X(symbol, text, fields) EVENT_##symbol,
@@ -170,6 +186,8 @@ struct event {
     enum event_type type;
     int64_t ts;
     struct str call_id;
+    /* Of agent.subagent_created, only while it is applied for the first time: `contract` as a struct. */
+    const struct contract *contract_made;
 #define S struct str
 #define J struct str
 #define I int64_t
@@ -194,7 +212,7 @@ void event_summary(const struct event *event, struct buf *out);
 /* From a stored row; strings live in the arena. CORRUPT for an unknown type, a newer version or a wrong shape. */
 int event_parse(const struct event_row *row, struct arena *arena, struct event *event,
                 struct err *err);
-/* The type's documentation row for docs: the field names, in order. */
-const char *event_fields_text(enum event_type type);
+/* Appends the names of the type's fields, in order, for the docs. */
+void event_fields_print(enum event_type type, struct buf *out);
 
 #endif

@@ -1,23 +1,58 @@
 /* How agents end: finishing, stopping, another attempt, and the one close that every child gets. Only this file ends a run. Pure. */
 #include "core/run/state.h"
 
-/* The parent gets the result as the answer to its call, and goes on. */
-static void deliver(struct deciding *d, const struct agent *child, struct str text,
-                    enum tool_outcome outcome)
+/* Whoever waits for the child goes on: the call that made it, calls that await it, a parent that has answered already. */
+static void deliver(struct deciding *d, const struct agent *child)
 {
     struct agent *parent = run_agent_at(d->run, child->parent_no);
-    struct call *call = call_find(parent, child->parent_call);
-    if (d->failed || call == NULL || call->state == CALL_DONE)
+    struct call *call = parent->phase == PHASE_TOOLS ? call_find(parent, child->parent_call) : NULL;
+    if (call != NULL && call->state == CALL_RUNNING && call->awaits == CALL_AWAITS_CHILDREN)
+        delegate_ended(d, parent, call, child);
+    for (size_t i = 0; parent->phase == PHASE_TOOLS && parent->calls_for_jobs > 0 &&
+                       i < parent->call_count && !d->failed;
+         i++) {
+        call = &parent->calls[i];
+        if (call->state == CALL_RUNNING && call->awaits == CALL_AWAITS_JOBS &&
+            call->children_open == 0)
+            delegate_ended(d, parent, call, child);
+    }
+    if (d->failed)
         return;
-    call_finish(d, parent, call, outcome, text);
-    calls_advance(d, parent);
+    if (parent->phase == PHASE_JOINING && parent->stopping == OUTCOME_NONE) {
+        if (parent->children_open == 0)
+            agent_finish(d, parent, parent->joining, keep(d, parent->joining_error));
+    } else if (parent->phase == PHASE_TOOLS || parent->phase == PHASE_READY) {
+        calls_advance(d, parent);
+    } else {
+        agent_settle_stop(d, parent);
+    }
+}
+
+static void close_as(struct deciding *d, struct agent *child, const char *status, struct str why,
+                     struct str result)
+{
+    struct event *e = draft(d, child->no, EVENT_SUBAGENT_CLOSED);
+    child_stamp(child, e);
+    e->final_status = str_from(status);
+    e->close_reason = why;
+    e->result = result;
+    emit(d, e);
+}
+
+static void integrate(struct deciding *d, struct agent *child, struct str result)
+{
+    /* It worked in the parent's own tree: there is nothing to merge. */
+    struct event *e = draft(d, child->no, EVENT_SUBAGENT_COMPLETED);
+    child_stamp(child, e);
+    emit(d, e);
+    close_as(d, child, "completed", STR("worked in the shared tree; nothing to merge"), result);
 }
 
 static void close_child(struct deciding *d, struct agent *agent, const struct ending *ending)
 {
     bool worked =
         ending->outcome == OUTCOME_COMPLETED || ending->outcome == OUTCOME_BUDGET_EXCEEDED;
-    struct str result = result_object(d, agent, ending), text = result_text(d, agent, ending);
+    struct str result = result_object(d, agent, ending);
     struct event *e = draft(d, agent->no, worked ? EVENT_SUBAGENT_WAITING : EVENT_SUBAGENT_FAILED);
     child_stamp(agent, e);
     e->outcome = str_from(outcome_text(ending->outcome));
@@ -25,19 +60,33 @@ static void close_child(struct deciding *d, struct agent *agent, const struct en
     if (!worked)
         e->error = ending->error;
     emit(d, e);
-    if (worked) {
-        /* It worked in the parent's own tree: there is nothing to merge. */
-        e = draft(d, agent->no, EVENT_SUBAGENT_COMPLETED);
-        child_stamp(agent, e);
-        emit(d, e);
-    }
-    e = draft(d, agent->no, EVENT_SUBAGENT_CLOSED);
-    child_stamp(agent, e);
-    e->final_status = worked ? STR("completed") : STR("failed");
-    e->close_reason = worked ? STR("worked in the shared tree; nothing to merge") : ending->error;
-    e->result = result;
+    if (!worked)
+        close_as(d, agent, "failed", ending->error, result);
+    else if (agent->contract.execution.close == CLOSE_ON_COMPLETION)
+        integrate(d, agent, result);
+    if (!d->failed)
+        deliver(d, agent);
+}
+
+void child_integrate(struct deciding *d, struct agent *child)
+{
+    struct ending ending = {child->outcome, keep(d, child->response), keep(d, child->error)};
+    integrate(d, child, result_object(d, child, &ending));
+}
+
+void child_drop(struct deciding *d, struct agent *child, struct str why)
+{
+    struct ending ending = {OUTCOME_CANCELLED, keep(d, child->response), why};
+    struct str result = result_object(d, child, &ending);
+    struct event *e = draft(d, child->no, EVENT_SUBAGENT_FAILED);
+    child_stamp(child, e);
+    e->outcome = str_from(outcome_text(ending.outcome));
+    e->response = ending.response;
+    e->error = why;
     emit(d, e);
-    deliver(d, agent, text, worked ? TOOL_OK : TOOL_ERROR);
+    close_as(d, child, "failed", why, result);
+    if (!d->failed)
+        deliver(d, child);
 }
 
 static bool gate_failed(const struct run *run)
@@ -69,6 +118,40 @@ static void close_run(struct deciding *d, struct agent *root, struct ending *end
     emit(d, e);
 }
 
+/* An agent is never done while a child of it is open. One that did its work waits for the jobs that it left, until its own deadline;
+ * one that failed takes them down with it. What is held, nobody will merge any more. */
+static void join(struct deciding *d, struct agent *agent, const struct ending *ending)
+{
+    bool worked =
+        ending->outcome == OUTCOME_COMPLETED || ending->outcome == OUTCOME_BUDGET_EXCEEDED;
+    if (agent->phase == PHASE_JOINING)
+        return;
+    struct event *e = draft(d, agent->no, EVENT_RUN_JOINING);
+    e->outcome = str_from(outcome_text(ending->outcome));
+    e->error = ending->error;
+    emit(d, e);
+    for (uint32_t no = 1; no < d->run->agent_count && !d->failed; no++) {
+        struct agent *child = d->run->agents[no];
+        if (child->parent_no == agent->no && child->life == LIFE_WAITING_FOR_MERGE)
+            child_drop(d, child, STR("held, and its parent ended without merging it"));
+    }
+    if (!worked && !d->failed && agent->phase == PHASE_JOINING)
+        children_stop(d, agent, STR("its parent failed"));
+}
+
+void children_stop(struct deciding *d, struct agent *agent, struct str reason)
+{
+    for (uint32_t no = agent->no + 1; agent->children_open > 0 && no < d->run->agent_count; no++) {
+        struct agent *child = d->run->agents[no];
+        if (child->parent_no != agent->no || child->life == LIFE_CLOSED || d->failed)
+            continue;
+        if (child->life == LIFE_WAITING_FOR_MERGE)
+            child_drop(d, child, reason);
+        else
+            agent_stop(d, child, OUTCOME_CANCELLED, reason);
+    }
+}
+
 void agent_finish(struct deciding *d, struct agent *agent, enum outcome outcome, struct str error)
 {
     if (d->failed || agent->phase == PHASE_DONE)
@@ -78,7 +161,9 @@ void agent_finish(struct deciding *d, struct agent *agent, enum outcome outcome,
     if (ending.error.p == NULL && outcome != OUTCOME_COMPLETED)
         ending.error =
             outcome == OUTCOME_BUDGET_EXCEEDED ? STR("the budget is used up") : STR("failed");
-    if (agent->no == 0)
+    if (agent->children_open > 0)
+        join(d, agent, &ending);
+    else if (agent->no == 0)
         close_run(d, agent, &ending);
     else
         close_child(d, agent, &ending);
@@ -118,13 +203,12 @@ void agent_stop(struct deciding *d, struct agent *agent, enum outcome outcome, s
     /* Counts are read anew each time: stopping the last child may end this agent and drop its calls. */
     for (size_t i = 0; agent->phase == PHASE_TOOLS && i < agent->call_count; i++) {
         const struct call *call = &agent->calls[i];
-        if (call->state == CALL_RUNNING && call->child_no != 0)
-            agent_stop(d, run_agent_at(d->run, call->child_no), OUTCOME_CANCELLED,
-                       STR("its parent was stopped"));
-        else if (call->state == CALL_RUNNING || call->state == CALL_PREPARING ||
-                 call->state == CALL_GATHERING)
+        if (call->awaits == CALL_WORKS &&
+            (call->state == CALL_RUNNING || call->state == CALL_PREPARING ||
+             call->state == CALL_GATHERING))
             abort_effect(d, agent, call->call.id);
     }
+    children_stop(d, agent, STR("its parent was stopped"));
     agent_settle_stop(d, agent);
 }
 
@@ -135,7 +219,7 @@ void agent_settle_stop(struct deciding *d, struct agent *agent)
         return;
     struct str reason = keep(d, agent->stop_reason);
     if (agent->stopping == OUTCOME_TIMEOUT)
-        agent_give_up(d, agent, OUTCOME_TIMEOUT, reason);
+        agent_give_up(d, agent, OUTCOME_TIMEOUT, spent_explain(d, agent, reason));
     else
         agent_finish(d, agent, agent->stopping, reason);
 }

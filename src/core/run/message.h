@@ -68,6 +68,9 @@ struct model_failure {
     struct str partial;     /* text that had arrived */
     struct usage usage;     /* what had been reported */
     enum request_sent sent; /* UNSENT with class RETRY: there was no connection */
+    /* The status with which a provider says "too much" where it said so inside of an answer that had begun with 200; 0: it
+     * did not. For the governor, not logged. */
+    int load_status;
 };
 
 #endif

@@ -5,23 +5,32 @@
 struct str prompt_root(struct deciding *d)
 {
     struct run *run = d->run;
-    struct agent *root = run_agent_at(run, 0);
-    struct str delegation = STR("spawn_agent");
-    bool delegates = list_has(&root->contract.permissions.allowed_tools, delegation);
-    return arena_printf(
-        &d->out->arena,
-        "You are an agent that works on the files of one workspace with the tools that you are "
-        "given.\n"
+    const struct list *tools = &run_agent_at(run, 0)->contract.permissions.allowed_tools;
+    struct buf out;
+    buf_init(&out, SIZE_MAX / 4);
+    buf_printf(
+        &out,
+        "You are an agent that works on the files of one workspace with the tools that you "
+        "are given.\n"
         "Workspace: %.*s\n"
-        "Paths are relative to the workspace. Look before you change anything; change only what "
-        "the task asks for.\n"
+        "Paths are relative to the workspace. Look before you change anything; change only "
+        "what the task asks for.\n"
         "%s"
         "A tool error tells what was wrong: correct the call or find another way.\n"
-        "When the task is done, answer with what you did and what you found, without a tool call.",
+        "When the task is done, answer with what you did and what you found, without a tool "
+        "call.",
         STR_FMT(run->workspace_path),
-        delegates ? "Hand self-contained parts of the task to sub-agents with spawn_agent; several "
-                    "calls in one reply run in parallel.\n"
-                  : "");
+        list_has(tools, STR("spawn_agent"))
+            ? "Hand self-contained parts of the task to sub-agents with spawn_agent; several "
+              "calls in one reply run in parallel.\n"
+            : "");
+    if (list_has(tools, STR("spawn")) && run->settings.profile_count > 0) {
+        buf_text(&out, "\n\n");
+        profiles_prompt(&run->settings, &out);
+    }
+    struct str text = keep(d, buf_view(&out));
+    buf_release(&out);
+    return text;
 }
 
 struct str prompt_last_turn(struct deciding *d, const struct agent *agent, enum outcome why)

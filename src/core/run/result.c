@@ -75,7 +75,8 @@ static void print_cost(struct jw *w, int64_t nano)
 
 static int64_t duration(const struct deciding *d, const struct agent *agent)
 {
-    return d->now - (agent->started_at != 0 ? agent->started_at : agent->created_at);
+    int64_t until = agent->finished_at != 0 ? agent->finished_at : d->now;
+    return until - (agent->started_at != 0 ? agent->started_at : agent->created_at);
 }
 
 struct str result_object(struct deciding *d, const struct agent *agent, const struct ending *ending)

@@ -85,6 +85,13 @@ void decision_init(struct decision *decision)
     arena_init(&decision->arena);
 }
 
+void decision_reset(struct decision *decision)
+{
+    arena_reset(&decision->arena);
+    decision->event_count = decision->effect_count = 0;
+    decision->inbox_id = 0;
+}
+
 void decision_release(struct decision *decision)
 {
     free(decision->events);
@@ -154,21 +161,53 @@ bool agent_busy(const struct agent *agent)
 {
     if (agent->phase == PHASE_ASKING)
         return true;
-    for (size_t i = 0; agent->phase == PHASE_TOOLS && i < agent->call_count; i++) {
-        enum call_state state = agent->calls[i].state;
-        if (state == CALL_RUNNING || state == CALL_PREPARING || state == CALL_GATHERING)
-            return true;
+    const size_t *in = agent->calls_in;
+    return agent->phase == PHASE_TOOLS &&
+           in[CALL_RUNNING] + in[CALL_PREPARING] + in[CALL_GATHERING] > 0;
+}
+
+void call_move(struct agent *agent, struct call *call, enum call_state to)
+{
+    int change = (to == CALL_RUNNING) - (call->state == CALL_RUNNING);
+    agent->calls_in[call->state]--;
+    call->state = to;
+    agent->calls_in[to]++;
+    if (call->awaits != CALL_WORKS)
+        agent->calls_awaited += (size_t)change;
+    if (call->awaits == CALL_AWAITS_JOBS)
+        agent->calls_for_jobs += (size_t)change;
+}
+
+void call_adopt(struct agent *agent, struct call *call, uint32_t child_no, int64_t item)
+{
+    if (call->child_count == call->child_capacity) {
+        size_t capacity = call->child_capacity == 0 ? 1 : call->child_capacity * 2;
+        struct call_child *children = arena_alloc(&agent->history, capacity * sizeof *children);
+        for (size_t i = 0; i < call->child_count; i++)
+            children[i] = call->children[i];
+        call->children = children;
+        call->child_capacity = capacity;
     }
-    return false;
+    call->children[call->child_count++] = (struct call_child){.no = child_no, .item = item};
+}
+
+void calls_forget(struct agent *agent)
+{
+    agent->calls = NULL;
+    agent->call_count = agent->calls_open = agent->calls_awaited = agent->calls_for_jobs = 0;
+    memset(agent->calls_in, 0, sizeof agent->calls_in);
 }
 
 struct call *call_find(struct agent *agent, struct str call_id)
 {
-    for (size_t i = 0; i < agent->call_count; i++) {
-        if (str_eq(agent->calls[i].call.id, call_id))
-            return &agent->calls[i];
-    }
-    return NULL;
+    /* Our ids end in the call's place: c12_3. */
+    size_t i = 0, at = call_id.n;
+    while (at > 0 && call_id.p[at - 1] != '_')
+        at--;
+    for (size_t k = at; k < call_id.n && i < agent->call_count; k++)
+        i = i * 10 + (size_t)(unsigned char)(call_id.p[k] - '0');
+    return i < agent->call_count && str_eq(agent->calls[i].call.id, call_id) ? &agent->calls[i]
+                                                                             : NULL;
 }
 
 const struct call *agent_call(const struct agent *agent, struct str call_id)
@@ -188,11 +227,12 @@ static void print_calls(struct buf *out, const struct agent *a)
     for (size_t i = 0; i < a->call_count; i++) {
         const struct call *c = &a->calls[i];
         buf_printf(out,
-                   "  call %.*s %.*s state=%d answer=%d child=%u outcome=%d "
+                   "  call %.*s %.*s state=%d answer=%d awaits=%d children=%zu/%zu outcome=%d "
                    "prepared=%.*s:%.*s:%.*s args=%.*s result=%.*s\n",
-                   STR_FMT(c->call.id), STR_FMT(c->call.name), c->state, c->answer, c->child_no,
-                   c->outcome, STR_FMT(c->path), STR_FMT(c->before), STR_FMT(c->after),
-                   STR_FMT(c->call.arguments), STR_FMT(c->result));
+                   STR_FMT(c->call.id), STR_FMT(c->call.name), c->state, c->answer, c->awaits,
+                   c->children_open, c->child_count, c->outcome, STR_FMT(c->path),
+                   STR_FMT(c->before), STR_FMT(c->after), STR_FMT(c->call.arguments),
+                   STR_FMT(c->result));
     }
 }
 
@@ -221,6 +261,8 @@ static void print_agent(struct buf *out, const struct agent *a)
                STR_FMT(a->stop_reason));
     buf_printf(out, "  outcome=%s response=%.*s error=%.*s model=%.*s", outcome_text(a->outcome),
                STR_FMT(a->response), STR_FMT(a->error), STR_FMT(a->model_effective));
+    print_list(out, "steered", &a->steered);
+    buf_printf(out, " joining=%s:%.*s", outcome_text(a->joining), STR_FMT(a->joining_error));
     print_list(out, "read", &a->files_read);
     print_list(out, "modified", &a->files_modified);
     buf_printf(out,
@@ -236,6 +278,11 @@ static void print_agent(struct buf *out, const struct agent *a)
                (long long)a->account.reserved.tokens, (long long)a->account.reserved.cost_nano,
                (long long)a->account.spent.tokens, (long long)a->account.spent.cost_nano,
                (long long)a->account.tool_calls, (long long)a->account.turns);
+    buf_printf(out, "  time since=%lld,%lld until=%lld timer=%d spent", (long long)a->spent.since,
+               (long long)a->spent.attempt_since, (long long)a->spent.until, (int)a->spent.timer);
+    for (int i = 0; i < SPENT_COUNT; i++)
+        buf_printf(out, " %lld/%lld", (long long)a->spent.ms[i], (long long)a->spent.earlier[i]);
+    buf_char(out, '\n');
     print_calls(out, a);
 }
 

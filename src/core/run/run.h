@@ -28,6 +28,7 @@ struct decision {
 };
 
 void decision_init(struct decision *decision);
+void decision_reset(struct decision *decision); /* empty again, for the next one */
 void decision_release(struct decision *decision);
 
 struct run *run_new(struct str run_id);

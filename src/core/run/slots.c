@@ -44,15 +44,10 @@ void slot_enqueue(struct run *run, struct agent *agent, uint64_t seq)
 /* An agent that only awaits its children or a person holds no slot; calls that wait behind those do not count. */
 void slot_yield(struct run *run, struct agent *agent)
 {
-    size_t awaited = 0;
-    for (size_t i = 0; i < agent->call_count; i++) {
-        const struct call *call = &agent->calls[i];
-        if (call->state == CALL_ASKED || (call->state == CALL_RUNNING && call->child_no != 0))
-            awaited++;
-        else if (call->state != CALL_DONE && call->state != CALL_WAITING)
-            return;
-    }
-    if (awaited > 0)
+    const size_t *in = agent->calls_in;
+    size_t awaited = in[CALL_ASKED] + agent->calls_awaited;
+    size_t working = in[CALL_GATHERING] + in[CALL_PREPARING] + in[CALL_RUNNING];
+    if (awaited > 0 && working == agent->calls_awaited)
         slot_release(run, agent);
 }
 

@@ -32,6 +32,7 @@ struct run {
         *heap; /* by (at, agent_no, kind); entries that no longer match the agent are skipped */
     size_t heap_count, heap_capacity;
     struct str result;
+    enum { TIMES_UNKNOWN, TIMES_KNOWN } times; /* KNOWN: requests said how long they took */
     struct hash effects; /* rolling hash over all decided effects; not part of the folded state */
 };
 
@@ -53,6 +54,14 @@ void timer_set(struct run *run, struct agent *agent, enum timer_kind kind,
 bool timer_first(struct run *run, struct timer *timer);
 void timers_shift(struct run *run, int64_t by);
 
+/* spent.c: an agent's time */
+/* Charges the time up to this event, which is not applied yet. */
+void spent_before(struct run *run, struct agent *agent, const struct event *event);
+void spent_shift(struct run *run, int64_t by);
+struct deciding;
+/* The error of an agent that a timer stopped for this reason: where the time went. */
+struct str spent_explain(struct deciding *d, const struct agent *agent, struct str reason);
+
 /* One call of run_decide. After the first error nothing more is emitted. */
 struct deciding {
     struct run *run;
@@ -62,6 +71,9 @@ struct deciding {
     struct err *err;
     bool failed;
 };
+
+/* The log holds what a model said once, in model.replied. Events that follow from it repeat no more than this many bytes. */
+#define REPEATED_MAX 256
 
 struct event *draft(struct deciding *d, uint32_t agent_no, enum event_type type);
 struct str keep(struct deciding *d, struct str text); /* copies into the decision's arena */
@@ -94,6 +106,8 @@ void files_add(struct agent *agent, struct list *list, struct str json);
 void context_mask(struct agent *agent);
 void context_cut(struct agent *agent, size_t bytes);
 void context_compact(struct agent *agent, struct str summary, size_t kept);
+/* What the last reply, which was asked for a summary, becomes in the conversation; STR_NONE where there is no such reply. */
+struct str context_summary(struct agent *agent);
 /* Makes the conversation shorter or asks for a summary; false: nothing more can be done. */
 bool context_reduce(struct deciding *d, struct agent *agent);
 /* The last turn is not affordable as it is: cuts results that were not sent yet so that `tokens` new ones remain. */
@@ -108,13 +122,18 @@ void call_finish(struct deciding *d, struct agent *agent, struct call *call,
 void call_perform(struct deciding *d, struct agent *agent,
                   struct call *call); /* the prepared change may be made */
 void call_resume(struct deciding *d, struct agent *agent, struct call *call);
+void call_move(struct agent *agent, struct call *call, enum call_state to); /* for apply alone */
+void calls_forget(struct agent *agent);
+void call_adopt(struct agent *agent, struct call *call, uint32_t child_no, int64_t item);
 struct call *call_find(struct agent *agent, struct str call_id);
 
 /* delegate.c: the doors */
 void delegate_call(struct deciding *d, struct agent *agent, struct call *call);
 void delegate_gathered(struct deciding *d, struct agent *agent, struct call *call,
                        struct str files);
-void delegate_gather(struct deciding *d, struct agent *agent, struct call *call); /* (again) */
+/* A child that the call made or awaits has ended. */
+void delegate_ended(struct deciding *d, struct agent *agent, struct call *call,
+                    const struct agent *child);
 void child_start(struct deciding *d, struct agent *agent);
 void child_attempt(struct deciding *d, struct agent *agent, int64_t attempt);
 
@@ -123,6 +142,11 @@ void agent_finish(struct deciding *d, struct agent *agent, enum outcome outcome,
 /* The same, unless its contract allows another attempt. */
 void agent_give_up(struct deciding *d, struct agent *agent, enum outcome outcome, struct str error);
 void agent_stop(struct deciding *d, struct agent *agent, enum outcome outcome, struct str reason);
+/* Stops all children that are not closed. */
+void children_stop(struct deciding *d, struct agent *agent, struct str reason);
+/* A child that is held: its work is taken; or it is given up. */
+void child_integrate(struct deciding *d, struct agent *child);
+void child_drop(struct deciding *d, struct agent *child, struct str why);
 void agent_settle_stop(struct deciding *d,
                        struct agent *agent); /* ends it when nothing of it is under way */
 

@@ -72,7 +72,7 @@ struct amount turn_reserve(const struct agent *agent, const struct model_setting
         reserve.tokens = limits->tokens / 5 < full ? limits->tokens / 5 : full;
     }
     if (limits->cost_nano >= 0) {
-        int64_t full = cost_of(input + LAST_TURN_INPUT, model->price_in_nano) +
+        int64_t full = cost_of(input + LAST_TURN_INPUT, price_of_dearest_input(model)) +
                        cost_of(LAST_TURN_OUTPUT, model->price_out_nano);
         reserve.cost_nano = limits->cost_nano / 5 < full ? limits->cost_nano / 5 : full;
     }
@@ -152,10 +152,11 @@ static int64_t affordable_input(const struct agent *agent, const struct model_se
 {
     struct amount left = budget_left(&agent->account);
     int64_t tokens = left.tokens >= 0 ? left.tokens - OUTPUT_MIN : INT64_MAX;
-    if (left.cost_nano >= 0 && model->price_in_nano > 0) {
+    int64_t price = price_of_dearest_input(model);
+    if (left.cost_nano >= 0 && price > 0) {
         int64_t money = left.cost_nano - cost_of(OUTPUT_MIN, model->price_out_nano) -
-                        cost_of(agent->context_known, model->price_in_nano);
-        int64_t paid = money > 0 ? money / model->price_in_nano : 0;
+                        cost_of(agent->context_known, price);
+        int64_t paid = money > 0 ? money / price : 0;
         tokens = paid < tokens ? paid : tokens;
     }
     return tokens;
@@ -197,7 +198,7 @@ static void request(struct deciding *d, struct agent *agent)
     struct quote quote = {.input_tokens = estimate,
                           .new_tokens = fresh,
                           .output_limit = agent->contract.model.max_output_tokens};
-    quote.price_in_nano = model->price_in_nano;
+    quote.price_in_nano = price_of_dearest_input(model);
     quote.price_out_nano = model->price_out_nano;
     if (quote.output_limit > model->max_tokens)
         quote.output_limit = model->max_tokens;
@@ -238,6 +239,22 @@ static void warn_once(struct deciding *d, struct agent *agent)
     message_add(d, agent, "user", "warn", prompt_warning(d, agent, percent));
 }
 
+/* What its parent sent meanwhile: now it stands behind all results of the last turn. */
+static void tell_steered(struct deciding *d, struct agent *agent)
+{
+    struct buf out;
+    if (agent->steered.n == 0 || agent->compact_at != 0)
+        return;
+    buf_init(&out, SIZE_MAX / 4);
+    buf_text(&out, "Message from the agent that started you:");
+    for (size_t i = 0; i < agent->steered.n; i++) {
+        buf_text(&out, "\n\n");
+        buf_str(&out, agent->steered.items[i]);
+    }
+    message_add(d, agent, "user", "steer", keep(d, buf_view(&out)));
+    buf_release(&out);
+}
+
 void turn_advance(struct deciding *d, struct agent *agent)
 {
     if (d->failed || agent->phase != PHASE_READY)
@@ -246,6 +263,7 @@ void turn_advance(struct deciding *d, struct agent *agent)
         agent_settle_stop(d, agent);
         return;
     }
+    tell_steered(d, agent);
     int64_t calls = turn_call_limit(d->run, agent), turns = agent->contract.execution.budget.turns;
     bool spent = (calls >= 0 && agent->account.tool_calls >= calls) ||
                  (turns >= 0 && agent->account.turns + 1 >= turns);
@@ -282,8 +300,9 @@ static struct amount used_by(const struct run *run, const struct agent *agent,
     int64_t fresh = input > known ? input - known : 0;
     struct amount used = {.tokens = fresh + output, .cost_nano = 0};
     if (model != NULL)
-        used.cost_nano =
-            cost_of(input, model->price_in_nano) + cost_of(output, model->price_out_nano);
+        used.cost_nano = usage->input >= 0 ? cost_of_request(model, input, usage->cached,
+                                                             usage->cache_write, output)
+                                           : cost_of_request(model, input, -1, -1, output);
     return used;
 }
 
@@ -316,6 +335,8 @@ static void reply_without_calls(struct deciding *d, struct agent *agent,
     } else if (reply->text.n == 0) {
         nudge(d, agent, "empty",
               STR("Your last reply was empty. Call a tool, or answer with text."));
+    } else if (agent->steered.n > 0) {
+        turn_advance(d, agent); /* it was told something that it has not seen */
     } else {
         agent_finish(d, agent, OUTCOME_COMPLETED, STR_NONE);
     }

@@ -1,0 +1,23 @@
+/* Spawn profiles (seed 001): how children of `spawn` are set up, by name. From config; part of the settings that a run logs. */
+#ifndef CADRE_CORE_CONTRACT_PROFILE_H
+#define CADRE_CORE_CONTRACT_PROFILE_H
+
+#include "core/contract/list.h"
+
+struct profile {
+    struct str name;
+    struct str system_prompt;      /* inline, last */
+    struct str system_prompt_file; /* in the workspace, before it */
+    struct list bootstrap_files;   /* empty: AGENTS.md and ENVIRONMENT.md */
+    struct list tools;             /* empty: all of the parent's */
+    struct str pool;               /* empty: the parent's */
+};
+
+struct settings;
+const struct profile *settings_profile(const struct settings *settings, struct str name);
+/* "researcher, coder", in the arena; "none" without any. */
+const char *profile_words(const struct settings *settings, struct arena *arena);
+/* The block of the system prompt that names the profiles: nothing where there are none. Names and prompts are escaped. */
+void profiles_prompt(const struct settings *settings, struct buf *out);
+
+#endif

@@ -1,0 +1,134 @@
+/* See arguments.h. */
+#include "core/run/arguments.h"
+
+const char *js_kind_words(enum js_kind kind)
+{
+    static const char *const texts[] = {"nothing",  "null",     "a boolean", "a number",
+                                        "a number", "a string", "an array",  "an object"};
+    return texts[kind];
+}
+
+int argument_text(const struct js *object, const char *key, struct str *out, struct err *err)
+{
+    const struct js *value = js_get(object, key);
+    enum js_kind kind = js_kind(value);
+    if (kind == JS_ABSENT || kind == JS_NULL)
+        return 0;
+    if (kind != JS_STRING)
+        return err_set(err, ERR_USAGE, "%s must be a string, not %s", key, js_kind_words(kind));
+    *out = js_str(value);
+    return 0;
+}
+
+int argument_number(const struct js *object, const char *key, double scale, int64_t *out,
+                    struct err *err)
+{
+    const struct js *value = js_get(object, key);
+    enum js_kind kind = js_kind(value);
+    if (kind == JS_ABSENT || kind == JS_NULL)
+        return 0;
+    if (kind != JS_INT && kind != JS_REAL)
+        return err_set(err, ERR_USAGE, "%s must be a number, not %s", key, js_kind_words(kind));
+    double number = js_real(value, 0) * scale;
+    if (!(number > -1e15 && number < 1e15))
+        return err_set(err, ERR_USAGE, "%s is out of range", key);
+    *out = (int64_t)number;
+    if (*out == 0 && number > 0)
+        *out = 1; /* a limit below the smallest unit is a limit still */
+    return 0;
+}
+
+int argument_list(struct arena *arena, const struct js *object, const char *key, size_t max,
+                  struct list *out, struct err *err)
+{
+    const struct js *value = js_get(object, key);
+    enum js_kind kind = js_kind(value);
+    if (kind == JS_ABSENT || kind == JS_NULL)
+        return 0;
+    if (kind != JS_ARRAY)
+        return err_set(err, ERR_USAGE, "%s must be an array of strings, not %s", key,
+                       js_kind_words(kind));
+    if (js_count(value) > max)
+        return err_set(err, ERR_USAGE, "%s may have at most %zu entries", key, max);
+    out->state = LIST_SET;
+    for (size_t i = 0; i < js_count(value); i++) {
+        struct str item = js_str(js_at(value, i));
+        if (item.n == 0)
+            return err_set(err, ERR_USAGE, "%s[%zu] must be a non-empty string", key, i);
+        list_add(arena, out, item);
+    }
+    return 0;
+}
+
+int argument_budget(const struct js *arguments, struct limits *asked, struct err *err)
+{
+    const struct js *budget = js_get(arguments, "budget");
+    enum js_kind kind = js_kind(budget);
+    if (kind == JS_ABSENT || kind == JS_NULL)
+        return 0;
+    if (kind == JS_INT || kind == JS_REAL)
+        return argument_number(arguments, "budget", 1, &asked->tool_calls, err);
+    if (kind != JS_OBJECT)
+        return err_set(err, ERR_USAGE, "budget must be an object, not %s", js_kind_words(kind));
+    return argument_number(budget, "tool_calls", 1, &asked->tool_calls, err) != 0 ||
+                   argument_number(budget, "tokens", 1, &asked->tokens, err) != 0 ||
+                   argument_number(budget, "cost_usd", 1e9, &asked->cost_nano, err) != 0 ||
+                   argument_number(budget, "timeout_ms", 1, &asked->wall_ms, err) != 0
+               ? -1
+               : 0;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+int argument_words(struct arena *arena, const struct js *object, const char *key, size_t max,
+                   struct list *out, struct err *err)
+{
+    struct str text = js_get_str(object, key);
+    if (js_kind(js_get(object, key)) != JS_STRING)
+        return argument_list(arena, object, key, max, out, err);
+    out->state = LIST_SET;
+    while (text.n > 0) {
+        const char *comma = memchr(text.p, ',', text.n);
+        struct str word = {text.p, comma ? (size_t)(comma - text.p) : text.n};
+        size_t taken = comma ? word.n + 1 : word.n;
+        while (word.n > 0 && is_blank(word.p[0])) {
+            word.p++;
+            word.n--;
+        }
+        while (word.n > 0 && is_blank(word.p[word.n - 1]))
+            word.n--;
+        if (word.n > 0)
+            list_add(arena, out, word);
+        if (out->n > max)
+            return err_set(err, ERR_USAGE, "%s may have at most %zu entries", key, max);
+        text.p += taken;
+        text.n -= taken;
+    }
+    return 0;
+}
+
+static bool is_word_of(struct str word, const char *words)
+{
+    while (*words != '\0') {
+        size_t n = strcspn(words, " ");
+        if (word.n == n && memcmp(word.p, words, n) == 0)
+            return true;
+        words += words[n] != '\0' ? n + 1 : n;
+    }
+    return false;
+}
+
+int arguments_known(const struct js *object, const char *known, const char *what, struct err *err)
+{
+    struct str key;
+    const struct js *value;
+    for (void *i = js_next(object, NULL, &key, &value); i; i = js_next(object, i, &key, &value)) {
+        if (!is_word_of(key, known))
+            return err_set(err, ERR_USAGE, "unknown argument \"%.*s\"; %s takes: %s",
+                           (int)(key.n < 64 ? key.n : 64), key.p, what, known);
+    }
+    return 0;
+}

@@ -1,0 +1,188 @@
+/* Children: a request becomes a contract, the contract a child; starting it, and each attempt. Every door ends here. Pure. */
+#include "base/json.h"
+#include "core/run/door.h"
+
+#define GATHERED_BYTES_MAX 65536
+
+void door_refuse(struct deciding *d, struct agent *agent, struct call *call, const struct err *why)
+{
+    if (why->class == ERR_DENIED || why->class == ERR_BUDGET) {
+        struct event *e = draft(d, agent->no, EVENT_PERMISSION_DENIED);
+        e->call_id = keep(d, call->call.id);
+        e->tool = keep(d, call->call.name);
+        e->reason = keep(d, str_from(why->message));
+        e->depth = agent->contract.agent.depth + 1;
+        emit(d, e);
+    }
+    call_finish(d, agent, call, TOOL_ERROR,
+                arena_printf(&d->out->arena, "Error: %s", why->message));
+}
+
+void door_gather(struct deciding *d, const struct agent *agent, const struct call *call,
+                 struct str paths)
+{
+    struct effect *effect = effect_add(d, EFFECT_GATHER, EFFECT_PURE, agent, call->call.id);
+    effect->tool = STR("read");
+    effect->arguments = keep(d, paths);
+    effect->max_result = GATHERED_BYTES_MAX;
+    effect_seal(d, effect);
+}
+
+/* --- making one --------------------------------------------------------------------------------------------------------- */
+
+static void report_clamps(struct deciding *d, uint32_t agent_no, const struct contract *contract)
+{
+    if (contract->receipt.clamp_count == 0)
+        return;
+    struct buf out;
+    struct jw w;
+    buf_init(&out, 1 << 20);
+    jw_init(&w, &out);
+    jw_array(&w);
+    for (size_t i = 0; i < contract->receipt.clamp_count; i++) {
+        const struct clamp *clamp = &contract->receipt.clamps[i];
+        jw_object(&w);
+        jw_kstr(&w, "field", clamp->field);
+        jw_kraw(&w, "asked", clamp->asked);
+        jw_kraw(&w, "got", clamp->got);
+        jw_kstr(&w, "by", clamp->by);
+        jw_end_object(&w);
+    }
+    jw_end_array(&w);
+    struct event *e = draft(d, agent_no, EVENT_CONTRACT_CLAMPED);
+    e->clamps = keep(d, buf_view(&out));
+    buf_release(&out);
+    emit(d, e);
+}
+
+static struct str task_id_of(struct deciding *d, struct str agent_id)
+{
+    char hex[HASH_HEX + 1];
+    struct hash hash = hash_of(agent_id);
+    hash_hex(&hash, hex);
+    return keep(d, (struct str){hex, 12});
+}
+
+/* A deadline that has passed and not fired yet leaves nothing; it must not read as "unlimited". */
+static int64_t wall_left(const struct deciding *d, const struct agent *parent)
+{
+    int64_t at = parent->timers[TIMER_WALL];
+    return at == 0 ? UNLIMITED : at > d->now ? at - d->now : 0;
+}
+
+int child_make(struct deciding *d, struct agent *parent, const struct call *call,
+               const struct delegation *request, int64_t item, struct err *err)
+{
+    struct run *run = d->run;
+    struct id id = id_derive(d->now, parent->id, run->seq + 1);
+    struct amount left = budget_left(&parent->account);
+    struct facts facts = {.run_id = run->id,
+                          .session_id = run->session_id,
+                          .parent_agent_id = parent->id,
+                          .agent_id = id_str(&id),
+                          .parent_task = parent->objective,
+                          .workspace_path = run->workspace_path,
+                          .remaining_tokens = left.tokens,
+                          .remaining_cost_nano = left.cost_nano,
+                          .remaining_wall_ms = wall_left(d, parent),
+                          .ordinal = run->agent_count,
+                          .asker = ASKER_CHILD};
+    struct contract contract;
+    if (contract_derive(&d->out->arena, &parent->contract, request, &facts, &run->settings,
+                        &contract, err) != 0)
+        return -1;
+    uint32_t no = run->agent_count;
+    struct event *e = draft(d, no, EVENT_SUBAGENT_CREATED);
+    e->call_id = STR_NONE;
+    e->task_id = task_id_of(d, facts.agent_id);
+    e->sub_agent_id = keep(d, facts.agent_id);
+    e->step_idx = contract.parent.step_idx;
+    e->name = contract.agent.name;
+    e->objective = keep(d, request->task);
+    if (request->scope.n > 0)
+        e->scope = keep(d, request->scope);
+    if (request->context.n > 0)
+        e->context = keep(d, request->context);
+    if (request->prompt.n > 0)
+        e->prompt = keep(d, request->prompt);
+    e->item = item;
+    e->parent_no = parent->no;
+    e->parent_call = keep(d, call->call.id);
+    e->contract = contract.json;
+    e->contract_made = &contract;
+    emit(d, e);
+    e->contract_made = NULL; /* it ends with this function */
+    report_clamps(d, no, &contract);
+    return 0;
+}
+
+/* --- starting it ------------------------------------------------------------------------------------------------------------- */
+
+void child_stamp(const struct agent *agent, struct event *e)
+{
+    e->task_id = agent->task_id;
+    e->sub_agent_id = agent->id;
+    e->step_idx = agent->contract.parent.step_idx;
+}
+
+void child_attempt(struct deciding *d, struct agent *agent, int64_t attempt)
+{
+    struct event *e = draft(d, agent->no, EVENT_SUBAGENT_ATTEMPT);
+    child_stamp(agent, e);
+    e->attempt = attempt;
+    emit(d, e);
+    if (d->failed)
+        return;
+    struct buf text;
+    struct delegation request = {.door = agent->contract.receipt.door,
+                                 .task = agent->objective,
+                                 .scope = agent->scope,
+                                 .prompt = agent->prompt};
+    buf_init(&text, 1 << 20);
+    contract_prompt(&agent->contract, &request, d->run->workspace_path, &text);
+    message_add(d, agent, "system", NULL, keep(d, buf_view(&text)));
+    buf_clear(&text);
+    buf_str(&text, agent->objective);
+    if (agent->context.n > 0) {
+        buf_text(&text, "\n\nContext:\n");
+        buf_str(&text, agent->context);
+    }
+    message_add(d, agent, "user", NULL, keep(d, buf_view(&text)));
+    buf_release(&text);
+    turn_advance(d, agent);
+}
+
+void child_start(struct deciding *d, struct agent *agent)
+{
+    struct event *e = draft(d, agent->no, EVENT_SUBAGENT_STARTED);
+    child_stamp(agent, e);
+    e->worktree_path = d->run->workspace_path;
+    e->strategy = agent->contract.isolation.strategy;
+    emit(d, e);
+    child_attempt(d, agent, 0);
+}
+
+/* --- looking at them -------------------------------------------------------------------------------------------------------- */
+
+struct ending ending_of(const struct agent *child)
+{
+    return (struct ending){child->outcome, child->response, child->error};
+}
+
+bool ending_worked(enum outcome outcome)
+{
+    return outcome == OUTCOME_COMPLETED || outcome == OUTCOME_BUDGET_EXCEEDED;
+}
+
+struct agent *child_named(const struct deciding *d, const struct agent *agent, struct str id,
+                          struct err *err)
+{
+    for (uint32_t no = d->run->agent_count; no-- > 1;) {
+        struct agent *child = d->run->agents[no];
+        if (child->parent_no == agent->no && (str_eq(child->task_id, id) || str_eq(child->id, id)))
+            return child;
+    }
+    err_set(err, ERR_USAGE, "no sub-agent of yours has the id \"%.*s\"; agent_status lists them",
+            (int)(id.n < 64 ? id.n : 64), id.p ? id.p : "");
+    return NULL;
+}

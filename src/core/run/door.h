@@ -1,0 +1,43 @@
+/* Private to core/run: what the delegation doors share. A door is a tool of the core: it reads its call's arguments, makes children
+ * through child_make, and finishes the call when they have ended. Nothing is enforced here: that is the contract's. */
+#ifndef CADRE_CORE_RUN_DOOR_H
+#define CADRE_CORE_RUN_DOOR_H
+
+#include "core/run/arguments.h"
+#include "core/run/doors.h"
+#include "core/run/state.h"
+
+struct door_ops {
+    /* The call was requested: makes children, asks for facts, or finishes it. */
+    void (*start)(struct deciding *d, struct agent *agent, struct call *call,
+                  const struct js *arguments);
+    /* The files that it asked for; NULL: it asks for none. */
+    void (*gathered)(struct deciding *d, struct agent *agent, struct call *call,
+                     const struct js *arguments, const struct js *files);
+    /* A child that the call made has ended; NULL: the call does not wait for them. */
+    void (*ended)(struct deciding *d, struct agent *agent, struct call *call,
+                  const struct agent *child);
+};
+
+/* doors.c's table names these. */
+extern const struct door_ops door_spawn_agent, door_spawn, door_spawn_await, door_fan_out,
+    door_delegate_task, door_agent_status, door_agent_send, door_agent_cancel, door_agent_result,
+    door_agent_merge;
+
+/* children.c */
+/* Makes a child for the call; item: its place among the call's tasks, EVENT_ABSENT where there is one. -1 with err: refused. */
+int child_make(struct deciding *d, struct agent *parent, const struct call *call,
+               const struct delegation *request, int64_t item, struct err *err);
+/* The call's answer is this error; a refusal by policy or budget is an event of its own. */
+void door_refuse(struct deciding *d, struct agent *agent, struct call *call, const struct err *why);
+/* Asks for the files of a JSON array of paths. */
+void door_gather(struct deciding *d, const struct agent *agent, const struct call *call,
+                 struct str paths);
+/* How a child that has ended did. */
+struct ending ending_of(const struct agent *child);
+bool ending_worked(enum outcome outcome);
+/* A child of this agent by the id that the model knows, or NULL with err. */
+struct agent *child_named(const struct deciding *d, const struct agent *agent, struct str id,
+                          struct err *err);
+
+#endif

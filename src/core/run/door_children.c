@@ -1,0 +1,168 @@
+/* agent_status, agent_send, agent_cancel, agent_result, agent_merge: what an agent can do about the children that it has. Its own ones
+ * only. Pure. */
+#include "core/run/door.h"
+
+#include "base/utf8.h"
+
+#define MESSAGE_BYTES_MAX 65536
+
+static struct agent *named_child(struct deciding *d, const struct agent *agent,
+                                 const struct js *arguments, const char *known, const char *tool,
+                                 struct err *err)
+{
+    struct str id = STR_NONE;
+    if (arguments_known(arguments, known, tool, err) != 0 ||
+        argument_text(arguments, "task_id", &id, err) != 0)
+        return NULL;
+    if (id.n == 0) {
+        err_set(err, ERR_USAGE, "task_id must name a sub-agent; agent_status lists them");
+        return NULL;
+    }
+    return child_named(d, agent, id, err);
+}
+
+/* --- agent_status ---------------------------------------------------------------------------------------------------------- */
+
+static const char *doing(const struct agent *child)
+{
+    static const char *const phases[] = {
+        [PHASE_NEW] = "waiting for a slot",  [PHASE_READY] = "waiting for a slot or budget",
+        [PHASE_ASKING] = "asking its model", [PHASE_BACKOFF] = "waiting before it asks again",
+        [PHASE_TOOLS] = "using tools",       [PHASE_JOINING] = "waiting for its jobs"};
+    if (child->phase != PHASE_DONE)
+        return child->stopping != OUTCOME_NONE ? "being stopped" : phases[child->phase];
+    return child->life == LIFE_WAITING_FOR_MERGE ? "held until agent_merge or agent_cancel"
+                                                 : outcome_text(child->outcome);
+}
+
+static void status_line(struct buf *out, const struct agent *child, int64_t now)
+{
+    int64_t cost = child->account.spent.cost_nano;
+    int64_t since = child->started_at != 0 ? child->started_at : child->created_at;
+    int64_t ms = (child->finished_at != 0 ? child->finished_at : now) - since;
+    buf_printf(out, "%.*s  ", STR_FMT(child->task_id));
+    utf8_clean(out, child->contract.agent.name, UTF8_ONE_LINE);
+    buf_printf(out, "  %s: %s, %lld tool calls, %lld tokens, $%lld.%06lld, %lld.%llds\n",
+               life_text(child->life), doing(child), (long long)child->account.tool_calls,
+               (long long)child->account.spent.tokens, (long long)(cost / 1000000000),
+               (long long)(cost % 1000000000 / 1000), (long long)(ms / 1000),
+               (long long)(ms % 1000 / 100));
+}
+
+static void status_start(struct deciding *d, struct agent *agent, struct call *call,
+                         const struct js *arguments)
+{
+    struct err why = ERR_INIT;
+    struct buf out;
+    if (arguments_known(arguments, "", "agent_status", &why) != 0) {
+        door_refuse(d, agent, call, &why);
+        return;
+    }
+    buf_init(&out, SIZE_MAX / 4);
+    for (uint32_t no = 1; no < d->run->agent_count; no++) {
+        if (d->run->agents[no]->parent_no == agent->no)
+            status_line(&out, d->run->agents[no], d->now);
+    }
+    if (out.n == 0)
+        buf_text(&out, "You have started no sub-agents.");
+    call_finish(d, agent, call, TOOL_OK, keep(d, buf_view(&out)));
+    buf_release(&out);
+}
+
+const struct door_ops door_agent_status = {status_start, NULL, NULL};
+
+/* --- agent_send -------------------------------------------------------------------------------------------------------------- */
+
+static void send_start(struct deciding *d, struct agent *agent, struct call *call,
+                       const struct js *arguments)
+{
+    struct err why = ERR_INIT;
+    struct str text = STR_NONE;
+    struct agent *child = named_child(d, agent, arguments, "task_id message", "agent_send", &why);
+    if (child != NULL && argument_text(arguments, "message", &text, &why) == 0) {
+        if (text.n == 0)
+            err_set(&why, ERR_USAGE, "message must not be empty");
+        else if (text.n > MESSAGE_BYTES_MAX)
+            err_set(&why, ERR_USAGE, "message may have at most %d bytes", MESSAGE_BYTES_MAX);
+        else if (child->phase == PHASE_DONE || child->phase == PHASE_JOINING ||
+                 child->stopping != OUTCOME_NONE)
+            err_set(&why, ERR_USAGE, "sub-agent %.*s has ended; agent_result shows what it said",
+                    STR_FMT(child->task_id));
+    }
+    if (why.class != ERR_NONE) {
+        door_refuse(d, agent, call, &why);
+        return;
+    }
+    struct event *e = draft(d, child->no, EVENT_AGENT_STEERED);
+    e->text = keep(d, text);
+    emit(d, e);
+    call_finish(d, agent, call, TOOL_OK,
+                arena_printf(&d->out->arena, "Sub-agent %.*s sees the message at its next turn.",
+                             STR_FMT(child->task_id)));
+}
+
+const struct door_ops door_agent_send = {send_start, NULL, NULL};
+
+/* --- agent_cancel, agent_result, agent_merge ---------------------------------------------------------------------------------- */
+
+static void cancel_start(struct deciding *d, struct agent *agent, struct call *call,
+                         const struct js *arguments)
+{
+    struct err why = ERR_INIT;
+    struct agent *child = named_child(d, agent, arguments, "task_id", "agent_cancel", &why);
+    if (child == NULL) {
+        door_refuse(d, agent, call, &why);
+        return;
+    }
+    struct str id = keep(d, child->task_id);
+    bool held = child->life == LIFE_WAITING_FOR_MERGE;
+    bool over = child->phase == PHASE_DONE && !held;
+    call_finish(d, agent, call, TOOL_OK,
+                arena_printf(&d->out->arena, "Sub-agent %.*s %s.", STR_FMT(id),
+                             over ? "had ended already" : "is cancelled"));
+    if (held)
+        child_drop(d, child, STR("cancelled by its parent before it was merged"));
+    else if (!over)
+        agent_stop(d, child, OUTCOME_CANCELLED, STR("cancelled by its parent"));
+}
+
+const struct door_ops door_agent_cancel = {cancel_start, NULL, NULL};
+
+static void result_start(struct deciding *d, struct agent *agent, struct call *call,
+                         const struct js *arguments)
+{
+    struct err why = ERR_INIT;
+    struct agent *child = named_child(d, agent, arguments, "task_id", "agent_result", &why);
+    if (child != NULL && child->phase != PHASE_DONE)
+        err_set(&why, ERR_USAGE, "sub-agent %.*s is still at work: %s", STR_FMT(child->task_id),
+                doing(child));
+    if (why.class != ERR_NONE) {
+        door_refuse(d, agent, call, &why);
+        return;
+    }
+    struct ending ending = ending_of(child);
+    call_finish(d, agent, call, ending_worked(child->outcome) ? TOOL_OK : TOOL_ERROR,
+                result_text(d, child, &ending));
+}
+
+const struct door_ops door_agent_result = {result_start, NULL, NULL};
+
+static void merge_start(struct deciding *d, struct agent *agent, struct call *call,
+                        const struct js *arguments)
+{
+    struct err why = ERR_INIT;
+    struct agent *child = named_child(d, agent, arguments, "task_id", "agent_merge", &why);
+    if (child != NULL && child->life != LIFE_WAITING_FOR_MERGE)
+        err_set(&why, ERR_USAGE, "sub-agent %.*s is not held: it is %s", STR_FMT(child->task_id),
+                life_text(child->life));
+    if (why.class != ERR_NONE) {
+        door_refuse(d, agent, call, &why);
+        return;
+    }
+    child_integrate(d, child);
+    call_finish(d, agent, call, TOOL_OK,
+                arena_printf(&d->out->arena, "Sub-agent %.*s is merged and closed.",
+                             STR_FMT(child->task_id)));
+}
+
+const struct door_ops door_agent_merge = {merge_start, NULL, NULL};

@@ -1,0 +1,241 @@
+/* spawn and spawn_await (seed 001): a job in the background, and waiting for jobs. A job belongs to the agent that spawned it. A
+ * child's prompt is put together from the profile's files, read anew for each spawn: a change on disk is seen by the next one. Pure. */
+#include "core/run/door.h"
+
+#define CONTEXT_BYTES_MAX 65536
+#define PROMPT_BYTES_MAX (1 << 20)
+#define TOOLS_NAMED_MAX 64
+#define JOBS_MAX 4096
+
+static int read_request(struct deciding *d, const struct js *arguments, struct delegation *request,
+                        const struct profile **profile, struct str *prompt, struct err *err)
+{
+    struct str name = STR_NONE;
+    delegation_init(request, DOOR_SPAWN);
+    *profile = NULL;
+    *prompt = STR_NONE;
+    if (arguments_known(arguments, "task profile context system_prompt tools", "spawn", err) != 0 ||
+        argument_text(arguments, "task", &request->task, err) != 0 ||
+        argument_text(arguments, "profile", &name, err) != 0 ||
+        argument_text(arguments, "context", &request->context, err) != 0 ||
+        argument_text(arguments, "system_prompt", prompt, err) != 0 ||
+        argument_words(&d->out->arena, arguments, "tools", TOOLS_NAMED_MAX, &request->allowed_tools,
+                       err) != 0)
+        return -1;
+    if (request->context.n > CONTEXT_BYTES_MAX)
+        return err_set(err, ERR_USAGE, "context may have at most %d bytes", CONTEXT_BYTES_MAX);
+    if (name.n == 0)
+        return 0;
+    *profile = settings_profile(&d->run->settings, name);
+    if (*profile == NULL)
+        return err_set(err, ERR_USAGE, "unknown profile \"%.*s\"; the profiles are: %s",
+                       (int)(name.n < 64 ? name.n : 64), name.p,
+                       profile_words(&d->run->settings, &d->out->arena));
+    request->name = (*profile)->name;
+    request->pool = (*profile)->pool;
+    if (request->allowed_tools.state == LIST_ABSENT && (*profile)->tools.n > 0)
+        request->allowed_tools = (*profile)->tools;
+    return 0;
+}
+
+/* The files of the prompt, in order; the last one is the profile's prompt file, if it has one. */
+static struct list prompt_files(struct deciding *d, const struct profile *profile)
+{
+    static const char *const usual[] = {"AGENTS.md", "ENVIRONMENT.md"};
+    struct list files = {LIST_SET, NULL, 0};
+    if (profile != NULL && profile->bootstrap_files.n > 0)
+        files = list_copy(&d->out->arena, &profile->bootstrap_files);
+    else
+        for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++)
+            list_add(&d->out->arena, &files, str_from(usual[i]));
+    if (profile != NULL && profile->system_prompt_file.n > 0)
+        list_add(&d->out->arena, &files, profile->system_prompt_file);
+    return files;
+}
+
+static void start(struct deciding *d, struct agent *agent, struct call *call,
+                  const struct js *arguments)
+{
+    struct err why = ERR_INIT;
+    struct delegation request;
+    const struct profile *profile;
+    struct str prompt;
+    if (read_request(d, arguments, &request, &profile, &prompt, &why) != 0) {
+        door_refuse(d, agent, call, &why);
+        return;
+    }
+    struct list files = prompt_files(d, profile);
+    struct buf paths;
+    struct jw w;
+    buf_init(&paths, 1 << 20);
+    jw_init(&w, &paths);
+    list_print(&w, NULL, &files);
+    door_gather(d, agent, call, buf_view(&paths));
+    buf_release(&paths);
+}
+
+/* A bootstrap file that is not there is left out; the prompt file that a profile names must be there. */
+static int join_prompt(const struct js *files, const struct profile *profile,
+                       struct str inline_text, struct buf *out, struct err *err)
+{
+    for (size_t i = 0; i < js_count(files); i++) {
+        const struct js *file = js_at(files, i);
+        struct str path = js_get_str(file, "path"), problem = js_get_str(file, "error");
+        bool demanded = profile != NULL && str_eq(path, profile->system_prompt_file);
+        if (problem.p != NULL && demanded)
+            return err_set(err, ERR_USAGE, "the profile's prompt file %.*s: %.*s", STR_FMT(path),
+                           STR_FMT(problem));
+        if (problem.p != NULL)
+            continue;
+        buf_printf(out, "%s", out->n > 0 ? "\n\n" : "");
+        buf_str(out, js_get_str(file, "text"));
+    }
+    if (inline_text.n == 0 && profile != NULL)
+        inline_text = profile->system_prompt;
+    if (inline_text.n > 0) {
+        buf_printf(out, "%s", out->n > 0 ? "\n\n" : "");
+        buf_str(out, inline_text);
+    }
+    if (out->failed)
+        return err_set(err, ERR_USAGE, "the profile's prompt is larger than %d bytes",
+                       PROMPT_BYTES_MAX);
+    return 0;
+}
+
+static void gathered(struct deciding *d, struct agent *agent, struct call *call,
+                     const struct js *arguments, const struct js *files)
+{
+    struct err why = ERR_INIT;
+    struct delegation request;
+    const struct profile *profile;
+    struct str inline_text;
+    struct buf prompt;
+    uint32_t no = d->run->agent_count;
+    buf_init(&prompt, PROMPT_BYTES_MAX);
+    if (read_request(d, arguments, &request, &profile, &inline_text, &why) != 0 ||
+        join_prompt(files, profile, inline_text, &prompt, &why) != 0) {
+        door_refuse(d, agent, call, &why);
+    } else {
+        request.prompt = buf_view(&prompt);
+        if (child_make(d, agent, call, &request, EVENT_ABSENT, &why) != 0)
+            door_refuse(d, agent, call, &why);
+        else if (!d->failed)
+            call_finish(d, agent, call, TOOL_OK, keep(d, run_agent_at(d->run, no)->task_id));
+    }
+    buf_release(&prompt);
+}
+
+const struct door_ops door_spawn = {start, gathered, NULL};
+
+/* --- spawn_await --------------------------------------------------------------------------------------------------------- */
+
+static bool is_job_of(const struct agent *child, const struct agent *agent)
+{
+    return child->parent_no == agent->no && child->contract.receipt.door == DOOR_SPAWN;
+}
+
+static struct agent *job_find(const struct run *run, const struct agent *agent, struct str id)
+{
+    for (uint32_t no = 1; no < run->agent_count; no++) {
+        if (is_job_of(run->agents[no], agent) && str_eq(run->agents[no]->task_id, id))
+            return run->agents[no];
+    }
+    return NULL;
+}
+
+static struct list job_ids(struct deciding *d, const struct agent *agent,
+                           const struct js *arguments, struct err *err)
+{
+    struct list ids = LIST_NONE;
+    if (arguments_known(arguments, "job_ids", "spawn_await", err) != 0 ||
+        argument_words(&d->out->arena, arguments, "job_ids", JOBS_MAX, &ids, err) != 0)
+        return LIST_NONE;
+    if (ids.n == 0) {
+        err_set(err, ERR_USAGE, "job_ids must name jobs, or be \"*\" for all");
+        return LIST_NONE;
+    }
+    if (ids.n != 1 || !str_is(ids.items[0], "*"))
+        return ids;
+    struct list all = {LIST_SET, NULL, 0};
+    for (uint32_t no = 1; no < d->run->agent_count; no++) {
+        if (is_job_of(d->run->agents[no], agent))
+            list_add(&d->out->arena, &all, d->run->agents[no]->task_id);
+    }
+    return all;
+}
+
+/* One block per job. The error flag is never set: failures stand in the blocks. */
+static void answer(struct deciding *d, struct agent *agent, struct call *call,
+                   const struct list *ids)
+{
+    struct buf out;
+    buf_init(&out, SIZE_MAX / 4);
+    if (ids->n == 0)
+        buf_text(&out, "No jobs found.");
+    for (size_t i = 0; i < ids->n; i++) {
+        const struct agent *job = job_find(d->run, agent, ids->items[i]);
+        struct str id = ids->items[i];
+        buf_printf(&out, "%s[%.*s: ", i > 0 ? "\n\n" : "", (int)(id.n < 64 ? id.n : 64), id.p);
+        if (job == NULL) {
+            buf_text(&out, "NOT FOUND]");
+        } else if (job->phase != PHASE_DONE) {
+            buf_text(&out, "RUNNING]");
+        } else if (ending_worked(job->outcome)) {
+            buf_printf(&out, "OK]\n%s",
+                       job->outcome == OUTCOME_COMPLETED ? "" : "[BUDGET EXCEEDED] ");
+            buf_str(&out, job->response);
+        } else {
+            buf_text(&out, "ERROR]\n");
+            buf_str(&out, job->error);
+        }
+    }
+    call_finish(d, agent, call, TOOL_OK, keep(d, buf_view(&out)));
+    buf_release(&out);
+}
+
+static void await_start(struct deciding *d, struct agent *agent, struct call *call,
+                        const struct js *arguments)
+{
+    struct err why = ERR_INIT;
+    struct list ids = job_ids(d, agent, arguments, &why);
+    struct buf jobs;
+    struct jw w;
+    size_t open = 0;
+    if (why.class != ERR_NONE) {
+        door_refuse(d, agent, call, &why);
+        return;
+    }
+    buf_init(&jobs, 1 << 20);
+    jw_init(&w, &jobs);
+    jw_array(&w);
+    for (size_t i = 0; i < ids.n; i++) {
+        const struct agent *job = job_find(d->run, agent, ids.items[i]);
+        if (job == NULL || job->phase == PHASE_DONE)
+            continue;
+        jw_int(&w, job->no);
+        open++;
+    }
+    jw_end_array(&w);
+    if (open == 0) {
+        answer(d, agent, call, &ids);
+    } else {
+        struct event *e = draft(d, agent->no, EVENT_AGENT_AWAITING);
+        e->call_id = keep(d, call->call.id);
+        e->jobs = keep(d, buf_view(&jobs));
+        emit(d, e);
+    }
+    buf_release(&jobs);
+}
+
+static void await_ended(struct deciding *d, struct agent *agent, struct call *call,
+                        const struct agent *child)
+{
+    struct err why = ERR_INIT;
+    struct js *arguments = js_parse(call->call.arguments, &why);
+    struct list ids = job_ids(d, agent, arguments, &why);
+    if (call->children_open == 0)
+        answer(d, agent, call, &ids);
+    js_free(arguments);
+}
+
+const struct door_ops door_spawn_await = {await_start, NULL, await_ended};

@@ -1,0 +1,29 @@
+/* The tools that an agent is offered, as its model sees them. Agents with the same contract lists share one offer: thousands of
+ * siblings have the same. Loop thread. */
+#ifndef CADRE_ENGINE_OFFER_H
+#define CADRE_ENGINE_OFFER_H
+
+#include "core/run/run.h"
+#include "port/model.h"
+#include "port/tool.h"
+
+#define OFFERS_MAX 8 /* of a run, kept; the oldest goes first */
+
+struct offer {
+    struct arena arena;
+    struct list allowed, roles; /* whose it is */
+    struct model_tool *tools;
+    size_t tool_count;
+};
+
+struct offers {
+    struct offer items[OFFERS_MAX];
+    size_t count, next;
+};
+
+/* Lives until OFFERS_MAX others were asked for. */
+const struct offer *offer_of(struct offers *offers, const struct tool_port *port,
+                             const struct settings *settings, const struct contract *contract);
+void offers_release(struct offers *offers);
+
+#endif
