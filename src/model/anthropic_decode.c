@@ -66,7 +66,7 @@ static struct anthropic_block *add_block(struct anthropic_decoder *decoder, enum
         decoder_fail(&decoder->base, ERR_RETRY, "the answer holds more than 1024 blocks");
         return NULL;
     }
-    if (kind == BLOCK_CALL && decoder->call_count++ == CALLS_MAX) {
+    if (kind == BLOCK_CALL && decoder->call_count++ == CALLS_IN_BLOCKS_MAX) {
         decoder_fail(&decoder->base, ERR_RETRY, "the answer holds more than 128 tool calls");
         return NULL;
     }

@@ -2,6 +2,7 @@
 #include "model/calls.h"
 
 #include "base/json.h"
+#include "base/map.h"
 #include "base/utf8.h"
 #include "model/repair.h"
 
@@ -29,31 +30,48 @@ static struct str finish_arguments(const struct call_draft *draft, struct arena 
     return copy;
 }
 
-static bool id_taken(const struct tool_call *list, size_t count, struct str id)
+/* Ids that are in use, and ids that came: few are compared one by one, many are looked up. */
+struct ids {
+    struct map taken, came;
+};
+
+static bool id_taken(const struct ids *ids, const struct tool_call *list, size_t count,
+                     struct str id)
 {
+    if (count > CALLS_FEW)
+        return map_get(&ids->taken, id) != NULL;
     for (size_t i = 0; i < count; i++)
         if (str_eq(list[i].id, id))
             return true;
     return false;
 }
 
-static bool id_came(const struct call_draft *drafts, size_t count, struct str id)
+static bool id_came(const struct ids *ids, const struct call_draft *drafts, size_t count,
+                    struct str id)
 {
+    if (count > CALLS_FEW)
+        return map_get(&ids->came, id) != NULL;
     for (size_t i = 0; i < count; i++)
         if (str_eq(drafts[i].id, id))
             return true;
     return false;
 }
 
-static struct str finish_id(const struct call_draft *drafts, size_t count, size_t i,
-                            struct arena *arena, const struct tool_call *list)
+static void id_take(struct ids *ids, struct tool_call *list, size_t i)
+{
+    for (size_t k = i == CALLS_FEW ? 0 : i; i >= CALLS_FEW && k <= i; k++)
+        map_set(&ids->taken, list[k].id, list);
+}
+
+static struct str finish_id(const struct ids *ids, const struct call_draft *drafts, size_t count,
+                            size_t i, struct arena *arena, const struct tool_call *list)
 {
     struct str id = drafts[i].id;
-    if (id.n > 0 && !id_taken(list, i, id))
+    if (id.n > 0 && !id_taken(ids, list, i, id))
         return arena_copy(arena, id);
     for (size_t n = i;; n++) {
         struct str made = arena_printf(arena, "call_%zu", n);
-        if (!id_taken(list, i, made) && !id_came(drafts, count, made))
+        if (!id_taken(ids, list, i, made) && !id_came(ids, drafts, count, made))
             return made;
     }
 }
@@ -67,14 +85,25 @@ int calls_finish(const struct call_draft *drafts, size_t *count, enum calls_endi
         n--;
     *count = n;
     *list = n > 0 ? arena_alloc(arena, n * sizeof **list) : NULL;
-    for (size_t i = 0; i < n; i++) {
-        if (drafts[i].name.n == 0)
-            return err_set(err, ERR_RETRY, "the answer holds a tool call without a name");
+    struct ids ids;
+    int result = 0;
+    map_init(&ids.taken);
+    map_init(&ids.came);
+    for (size_t i = 0; came > CALLS_FEW && i < came; i++)
+        map_set(&ids.came, drafts[i].id, *list);
+    for (size_t i = 0; result == 0 && i < n; i++) {
+        if (drafts[i].name.n == 0) {
+            result = err_set(err, ERR_RETRY, "the answer holds a tool call without a name");
+            break;
+        }
         (*list)[i] = (struct tool_call){
-            .id = finish_id(drafts, came, i, arena, *list),
+            .id = finish_id(&ids, drafts, came, i, arena, *list),
             .name = arena_copy(arena, drafts[i].name),
             .arguments = finish_arguments(&drafts[i], arena),
         };
+        id_take(&ids, *list, i);
     }
-    return 0;
+    map_release(&ids.taken);
+    map_release(&ids.came);
+    return result;
 }

@@ -6,7 +6,9 @@
 #include "base/arena.h"
 #include "core/run/message.h"
 
-#define CALLS_MAX 128                         /* in one answer */
+#define CALLS_MAX 16384         /* in one answer */
+#define CALLS_IN_BLOCKS_MAX 128 /* where calls are blocks among others, which are looked through */
+#define CALLS_FEW 32            /* up to so many are compared one by one, more are looked up */
 #define CALL_ARGUMENTS_MAX ((size_t)16 << 20) /* bytes of one call's arguments */
 #define CALL_LABEL_MAX ((size_t)256)          /* bytes of an id or a name */
 #define CALL_UNPARSED_MAX                                                                          \

@@ -19,11 +19,14 @@ struct openai_call {
     int64_t index;
     bool has_index;
     uint64_t chunk; /* the last array that had a piece of this call */
+    size_t before;  /* place + 1 of an earlier call with the same id, once there are many */
 };
 
 void openai_calls_init(struct openai_calls *calls)
 {
     *calls = (struct openai_calls){0};
+    map_init(&calls->by_id);
+    map_init(&calls->by_index);
 }
 
 void openai_calls_release(struct openai_calls *calls)
@@ -35,6 +38,8 @@ void openai_calls_release(struct openai_calls *calls)
         buf_release(&calls->items[i].extra);
     }
     free(calls->items);
+    map_release(&calls->by_id);
+    map_release(&calls->by_index);
     openai_calls_init(calls);
 }
 
@@ -117,9 +122,60 @@ static bool begins_another(const struct openai_calls *calls, const struct openai
 
 enum index_rule { INDEX_FITS, INDEX_ANY };
 
+/* Calls are looked up by id and by index, the last one of each first. */
+static struct str index_key(const int64_t *index)
+{
+    return (struct str){(const char *)index, sizeof *index};
+}
+
+static void *place_value(size_t place)
+{
+    return (void *)(uintptr_t)(place + 1); /* NOLINT(performance-no-int-to-ptr) */
+}
+
+static void call_enter(struct openai_calls *calls, size_t place)
+{
+    struct openai_call *call = &calls->items[place];
+    size_t earlier = 0;
+    if (call->id.n > 0)
+        earlier = (uintptr_t)map_set(&calls->by_id, buf_view(&call->id), place_value(place));
+    if (earlier != place + 1)
+        call->before = earlier;
+    if (call->has_index)
+        map_set(&calls->by_index, index_key(&call->index), place_value(place));
+}
+
+/* The call has its id now, and is one more than a few. */
+static void call_known(struct openai_calls *calls, const struct openai_call *call)
+{
+    size_t place = (size_t)(call - calls->items);
+    if (calls->count == CALLS_FEW + 1 && place == CALLS_FEW)
+        for (size_t i = 0; i < place; i++)
+            call_enter(calls, i);
+    if (calls->count > CALLS_FEW)
+        call_enter(calls, place);
+}
+
+#define SAME_ID_MAX 32 /* earlier calls with the same id that are looked at */
+
+static struct openai_call *look_up_id(struct openai_calls *calls, const struct openai_piece *piece,
+                                      enum index_rule rule)
+{
+    size_t place = (uintptr_t)map_get(&calls->by_id, piece->id);
+    for (int i = 0; place > 0 && i < SAME_ID_MAX; i++) {
+        struct openai_call *call = &calls->items[place - 1];
+        if (rule == INDEX_ANY || !other_index(call, piece))
+            return call;
+        place = call->before;
+    }
+    return NULL;
+}
+
 static struct openai_call *find_id(struct openai_calls *calls, const struct openai_piece *piece,
                                    enum index_rule rule)
 {
+    if (calls->count > CALLS_FEW)
+        return look_up_id(calls, piece, rule);
     for (size_t i = calls->count; i-- > 0;)
         if (str_eq(buf_view(&calls->items[i].id), piece->id) &&
             (rule == INDEX_ANY || !other_index(&calls->items[i], piece)))
@@ -138,7 +194,10 @@ static struct openai_call *find_call(struct openai_calls *calls, const struct op
         if (!found && piece->name.n > 0)
             return NULL;
     }
-    if (!found && piece->has_index) {
+    if (!found && piece->has_index && calls->count > CALLS_FEW) {
+        size_t place = (uintptr_t)map_get(&calls->by_index, index_key(&piece->index));
+        found = place > 0 ? &calls->items[place - 1] : NULL;
+    } else if (!found && piece->has_index) {
         for (size_t i = calls->count; i-- > 0 && !found;)
             if (calls->items[i].has_index && calls->items[i].index == piece->index)
                 found = &calls->items[i];
@@ -219,11 +278,15 @@ int openai_calls_piece(struct openai_calls *calls, const struct openai_piece *pi
         return 0;
     if (!call && calls->count == CALLS_MAX)
         return err_set(err, ERR_RETRY, "the answer holds more than %d tool calls", CALLS_MAX);
-    if (!call)
+    bool fresh = call == NULL;
+    if (fresh)
         call = add_call(calls, piece);
     call->chunk = calls->chunk;
-    if (call->id.n == 0)
+    bool named = call->id.n == 0 && piece->id.n > 0;
+    if (named)
         buf_str(&call->id, piece->id);
+    if (fresh || named)
+        call_known(calls, call);
     join_name(call, piece->name);
     join_arguments(call, piece);
     keep_extra(call, piece->extra);

@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/map.h"
 #include "model/calls.h"
 
 #define OPENAI_CALL_EXTRA_MAX ((size_t)256 << 10) /* bytes of one call's extra_content */
@@ -30,6 +31,7 @@ struct openai_piece {
 };
 
 struct openai_calls {
+    struct map by_id, by_index; /* of the calls, once there are many; value: place + 1 */
     struct openai_call *items;
     size_t count, capacity;
     uint64_t chunk; /* number of the tool_calls array that is being read */

@@ -48,7 +48,7 @@ static struct responses_item *add_item(struct responses_items *items, enum item_
         decoder_fail(items->decoder, ERR_RETRY, "the answer holds more than 1024 items");
         return NULL;
     }
-    if (kind == KIND_CALL && items->call_count++ == CALLS_MAX) {
+    if (kind == KIND_CALL && items->call_count++ == CALLS_IN_BLOCKS_MAX) {
         decoder_fail(items->decoder, ERR_RETRY, "the answer holds more than 128 tool calls");
         return NULL;
     }

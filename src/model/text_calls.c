@@ -386,9 +386,9 @@ size_t text_calls_take(const struct text_tools *tools, struct str *text, struct 
     struct buf left;
     if (tools->count == 0)
         return 0;
-    buf_init(&left, text->n + CALLS_MAX);
-    finder.drafts = arena_alloc(arena, CALLS_MAX * sizeof *finder.drafts);
-    while (finder.count < CALLS_MAX && find_beginning(&finder, &rest)) {
+    buf_init(&left, text->n + TEXT_CALLS_MAX);
+    finder.drafts = arena_alloc(arena, TEXT_CALLS_MAX * sizeof *finder.drafts);
+    while (finder.count < TEXT_CALLS_MAX && find_beginning(&finder, &rest)) {
         const char *start = rest.p;
         if (take_element(&finder, &rest) == FOUND_TEXT)
             continue;

@@ -15,6 +15,8 @@
 #include "model/calls.h"
 #include "port/model.h"
 
+#define TEXT_CALLS_MAX 128 /* in one answer */
+
 struct text_tools {
     struct model_tool *items; /* without descriptions */
     size_t count;
@@ -25,7 +27,7 @@ void text_tools_copy(struct text_tools *tools, const struct model_tool *from, si
                      struct arena *arena);
 
 /* Takes the calls out of *text, which becomes what is left, in the arena: pieces of text, without white space where a
- * call stood, in lines of their own. Returns how many there are, at most CALLS_MAX; *drafts is the arena's. None: *text
+ * call stood, in lines of their own. Returns how many there are, at most TEXT_CALLS_MAX; *drafts is the arena's. None: *text
  * stays as it is. */
 size_t text_calls_take(const struct text_tools *tools, struct str *text, struct arena *arena,
                        struct call_draft **drafts);

@@ -326,7 +326,7 @@ static void a_call_without_a_name_is_a_failure(void **state)
 static void decode_calls(struct decoded *d, size_t count)
 {
     struct buf body;
-    buf_init(&body, 1000000);
+    buf_init(&body, 8000000);
     for (size_t i = 0; i < count; i++)
         buf_printf(&body, CALLS("{\"index\":%zu,\"id\":\"i%zu\",\"function\":{\"name\":\"x\"}}"), i,
                    i);
@@ -344,7 +344,7 @@ static void the_number_of_calls_is_bounded(void **state)
     decoded_release(&d);
     decode_calls(&d, CALLS_MAX + 1);
     assert_false(d.whole);
-    check_str(d.failure.message, "http://server/v1: the answer holds more than 128 tool calls");
+    check_str(d.failure.message, "http://server/v1: the answer holds more than 16384 tool calls");
     decoded_release(&d);
 }
 

@@ -286,11 +286,11 @@ static void decode_items(struct decoded *d, const char *item, size_t count)
 static void the_number_of_items_is_bounded(void **state)
 {
     struct decoded d;
-    decode_items(&d, CALLED("", "", "x", "{}"), CALLS_MAX);
+    decode_items(&d, CALLED("", "", "x", "{}"), CALLS_IN_BLOCKS_MAX);
     assert_true(d.whole);
-    assert_int_equal(d.reply.call_count, CALLS_MAX);
+    assert_int_equal(d.reply.call_count, CALLS_IN_BLOCKS_MAX);
     decoded_release(&d);
-    decode_items(&d, CALLED("", "", "x", "{}"), CALLS_MAX + 1);
+    decode_items(&d, CALLED("", "", "x", "{}"), CALLS_IN_BLOCKS_MAX + 1);
     assert_false(d.whole);
     check_str(d.failure.message, "http://server/v1: the answer holds more than 128 tool calls");
     decoded_release(&d);

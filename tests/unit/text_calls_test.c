@@ -168,10 +168,10 @@ static void the_number_of_calls_is_bounded(void **state)
     arena_init(&arena);
     buf_init(&text, 1000000);
     text_tools_copy(&tools, offered, 2, &arena);
-    for (size_t i = 0; i < CALLS_MAX + 5; i++)
+    for (size_t i = 0; i < TEXT_CALLS_MAX + 5; i++)
         buf_text(&text, "<function=ls></function>");
     struct str left = buf_view(&text);
-    assert_int_equal(text_calls_take(&tools, &left, &arena, &drafts), CALLS_MAX);
+    assert_int_equal(text_calls_take(&tools, &left, &arena, &drafts), TEXT_CALLS_MAX);
     assert_int_equal(left.n, 5 * strlen("<function=ls></function>"));
     arena_release(&arena);
     buf_release(&text);
