@@ -381,19 +381,17 @@ static int server_open(struct server *server)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"children", required_argument, NULL, 'k'},
-        {"leads", required_argument, NULL, 'l'},
-        {"turns", required_argument, NULL, 't'},
-        {"delay-ms", required_argument, NULL, 'd'},
-        {"context-file", required_argument, NULL, 'c'},
-        {"hold-last", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+        {"children", required_argument, NULL, 'k'}, {"leads", required_argument, NULL, 'l'},
+        {"wave", required_argument, NULL, 'w'},     {"turns", required_argument, NULL, 't'},
+        {"delay-ms", required_argument, NULL, 'd'}, {"context-file", required_argument, NULL, 'c'},
+        {"hold-last", no_argument, NULL, 'h'},      {NULL, 0, NULL, 0},
     };
     struct server *server = calloc(1, sizeof *server);
     int option;
     if (!server)
         return 1;
     server->shape.turns = 3;
+    server->shape.wave = REPLY_CALLS_MAX;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         size_t number = optarg ? strtoul(optarg, NULL, 10) : 0;
         switch (option) {
@@ -402,6 +400,9 @@ int main(int argc, char **argv)
             break;
         case 'l':
             server->shape.leads = number;
+            break;
+        case 'w':
+            server->shape.wave = number;
             break;
         case 't':
             server->shape.turns = number;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define REPLY_MAX ((size_t)1 << 20)
+#define REPLY_MAX ((size_t)16 << 20)
 #define WAVES_MAX 1024
 
 struct replies {
@@ -117,7 +117,8 @@ static void spawn_leads_make(struct replies *replies)
 
 struct replies *replies_new(const struct shape *shape)
 {
-    if (shape->children >= (size_t)WAVES_MAX * REPLY_CALLS_MAX || shape->leads > REPLY_CALLS_MAX ||
+    if (shape->wave == 0 || shape->wave > WAVE_MAX ||
+        shape->children >= (size_t)WAVES_MAX * shape->wave || shape->leads > REPLY_CALLS_MAX ||
         shape->leads > shape->children ||
         (shape->leads > 0 && (shape->children + shape->leads - 1) / shape->leads > REPLY_CALLS_MAX))
         return NULL;
@@ -149,9 +150,9 @@ void replies_free(struct replies *replies)
 /* How many leaves the root starts after so many replies. */
 static size_t wave_size(const struct shape *shape, size_t assistants)
 {
-    size_t before = assistants * REPLY_CALLS_MAX;
+    size_t before = assistants * shape->wave;
     size_t left = before < shape->children ? shape->children - before : 0;
-    return left < REPLY_CALLS_MAX ? left : REPLY_CALLS_MAX;
+    return left < shape->wave ? left : shape->wave;
 }
 
 bool replies_is_last(const struct replies *replies, struct str kind, size_t assistants)

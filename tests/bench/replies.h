@@ -7,18 +7,20 @@
 
 #include "base/buf.h"
 
-#define REPLY_CALLS_MAX 128 /* calls that cadre takes from one reply */
+#define REPLY_CALLS_MAX 128 /* of a lead */
+#define WAVE_MAX 16384      /* calls that cadre takes from one reply */
 
 struct shape {
     size_t children; /* leaves of the whole run */
     size_t leads;    /* 0: the root starts the leaves itself, in waves; else so many leads do */
+    size_t wave;     /* leaves that the root starts with one reply */
     size_t turns;    /* replies of a leaf that call a tool, before its last one */
     const char *context_file; /* given to each leaf as its context; NULL: none */
 };
 
 struct replies;
 
-/* NULL when the shape is too large: cadre takes so many calls from one reply. */
+/* NULL when the shape is too large. */
 struct replies *replies_new(const struct shape *shape);
 void replies_free(struct replies *replies);
 

@@ -50,8 +50,8 @@ def table(bench, results, quick):
             "quick" if quick else "full", time.monotonic() - bench.began),
         "PRAGMA synchronous of the store's live handle: %s." % (
             "not asked" if synchronous is None else "%d (%s)" % (synchronous, SYNCHRONOUS.get(synchronous, "?"))),
-        "Waves of %d children, since a reply holds at most so many calls; the bare clients send in the same waves." %
-        rows.CALLS_MAX,
+        "The root starts at most %d children with one reply, all 10,000 where they live at once; the bare clients send "
+        "in the same waves." % rows.WAVE,
         "RSS is the peak of cadre's process; rows with up to 100 children are medians of 5 rounds, with 1,000 of 3.",
         "Not measured: loop stall while shells and git run; cadre has no shell tool yet.",
     ]

@@ -6,7 +6,8 @@ import time
 
 import measure
 
-CALLS_MAX = 128  # calls that cadre takes from one reply: the root starts its children in waves of so many
+LEADS_MAX = 128
+WAVE = 1000  # children that the root starts with one reply
 FANS = (1, 10, 100, 1000, 10000)
 TOOL_TURNS = 3
 GROUP = 64
@@ -31,7 +32,7 @@ class Row:
             self.note = (self.note + "; " if self.note else "") + "missed: " + ", ".join(missed)
 
 
-def plan_of(stats):
+def plan_of(stats, wave=WAVE):
     """The requests of a cadre run as a plan for the bare clients: same number, sizes and concurrency."""
     def size(kind, turn):
         count, total = stats[kind][turn]
@@ -43,7 +44,7 @@ def plan_of(stats):
     leads = stats["lead"][0][0] if stats["lead"] else 0
     for turn in range(len(stats["root"])):
         lines.append("root 1 %d %d" % (turn, size("root", turn)))
-        now = left if leads else min(left, CALLS_MAX)
+        now = left if leads else min(left, wave)
         if turn == 0 and leads:
             lines.append("lead %d 0 %d" % (leads, size("lead", 0)))
         if now:
@@ -54,12 +55,12 @@ def plan_of(stats):
     return "\n".join(lines) + "\n"
 
 
-def expected_requests(children, leads, turns):
-    roots = 2 if leads else (children + CALLS_MAX - 1) // CALLS_MAX + 1
+def expected_requests(children, leads, turns, wave):
+    roots = 2 if leads else (children + wave - 1) // wave + 1
     return roots + 2 * leads + children * (turns + 1)
 
 
-def compare(bench, row, server, children, leads=0, rounds=1, turns=TOOL_TURNS):
+def compare(bench, row, server, children, rounds=1, turns=TOOL_TURNS, wave=WAVE):
     """Runs cadre and both clients `rounds` times, in turn, and fills the row with medians."""
     seen = {"cadre": [], "curl": [], "epoll": []}
     for _ in range(rounds):
@@ -67,15 +68,15 @@ def compare(bench, row, server, children, leads=0, rounds=1, turns=TOOL_TURNS):
         server.reset()
         seen["cadre"].append(bench.cadre_run(server, store).finish())
         stats = server.stats()
-        if stats["requests"] != expected_requests(children, leads, turns) or stats["bad"]:
+        if stats["requests"] != expected_requests(children, 0, turns, wave) or stats["bad"]:
             raise measure.Failed("cadre sent %d requests, %d of them wrong, and %d were expected" % (
-                stats["requests"], stats["bad"], expected_requests(children, leads, turns)))
+                stats["requests"], stats["bad"], expected_requests(children, 0, turns, wave)))
         row.events_turn = measure.count_events(store) / stats["requests"]
         row.bytes_request = stats["request_bytes"] / stats["requests"]
         bench.forget_store(store)
         for name in ("curl", "epoll"):
             server.reset()
-            seen[name].append(bench.bare(name, server, plan_of(stats)).finish())
+            seen[name].append(bench.bare(name, server, plan_of(stats, wave)).finish())
             again = server.stats()
             if again["requests"] != stats["requests"] or again["bad"]:
                 raise measure.Failed("bench-%s sent %d requests, cadre %d" % (name, again["requests"], stats["requests"]))
@@ -103,7 +104,7 @@ def compare(bench, row, server, children, leads=0, rounds=1, turns=TOOL_TURNS):
 
 
 def fan(bench, row, children, thousand, context):
-    options = ["--children", children, "--turns", TOOL_TURNS] + (["--context-file", "context.txt"] if context else [])
+    options = ["--children", children, "--turns", TOOL_TURNS, "--wave", WAVE] + (["--context-file", "context.txt"] if context else [])
     with measure.Server(bench, *options) as server:
         compare(bench, row, server, children, rounds=5 if children <= 100 else 3 if children <= 1000 else 1)
     if children == 1000:
@@ -118,10 +119,9 @@ def fan(bench, row, children, thousand, context):
 def alive(bench, row, children, delay_ms, idle_mb):
     if bench.descriptors < children + 500:
         raise measure.Failed("needs %d open files, and %d are allowed" % (children + 500, bench.descriptors))
-    leads = (children + 124) // 125
-    with measure.Server(bench, "--children", children, "--leads", leads, "--turns", TOOL_TURNS,
+    with measure.Server(bench, "--children", children, "--turns", 0, "--wave", children,
                         "--delay-ms", delay_ms) as server:
-        stats = compare(bench, row, server, children, leads)
+        stats = compare(bench, row, server, children, turns=0, wave=children)
     each = (row.peak_mb - (idle_mb or idle_memory(bench)[0])) * 1024 / children
     row.note = "%d requests open at once; %.1f KB each, bare libcurl %.1f in all" % (
         stats["in_flight_max"], each, row.curl_peak_mb * 1024 / children)
@@ -185,7 +185,7 @@ def resume(bench, row, events):
     """A log of so many events whose process was killed; a leaf with ten tool turns has 64 of them."""
     turns = 10
     children = events // 64 + 1
-    leads = min(CALLS_MAX, children // 16 + 1)
+    leads = min(LEADS_MAX, children // 16 + 1)
     with measure.Server(bench, "--children", children, "--leads", leads, "--turns", turns, "--hold-last") as server:
         store = bench.new_store()
         process = bench.cadre_run(server, store, concurrent=500)
