@@ -23,6 +23,9 @@ struct command {
     const char *example;          /* a whole command line that works */
     const struct option *options; /* ends with a row without a name */
     int operand_min, operand_max;
+    /* Commands of its own, "agents register" of "agents", each a whole entry; ends with NULL. The word that names one may stand
+     * behind the command's own options. NULL: it has none. */
+    const struct command *const *parts;
     enum exit_code (*run)(struct invocation *invocation);
 };
 

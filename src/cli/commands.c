@@ -2,14 +2,16 @@
 #include "cli/commands.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
-extern const struct command cmd_run, cmd_runs, cmd_show, cmd_events, cmd_tree, cmd_resume,
-    cmd_cancel, cmd_verify, cmd_replay, cmd_doctor, cmd_config, cmd_demo, cmd_version, cmd_help;
+extern const struct command cmd_run, cmd_agents, cmd_runs, cmd_show, cmd_events, cmd_tree,
+    cmd_resume, cmd_cancel, cmd_verify, cmd_replay, cmd_doctor, cmd_config, cmd_demo, cmd_version,
+    cmd_help;
 
 const struct command *const commands[] = {
-    &cmd_run,    &cmd_runs,   &cmd_show,    &cmd_events, &cmd_tree,
-    &cmd_resume, &cmd_cancel, &cmd_verify,  &cmd_replay, &cmd_doctor,
-    &cmd_config, &cmd_demo,   &cmd_version, &cmd_help,   NULL,
+    &cmd_run,    &cmd_agents,  &cmd_runs,   &cmd_show,   &cmd_events, &cmd_tree,
+    &cmd_resume, &cmd_cancel,  &cmd_verify, &cmd_replay, &cmd_doctor, &cmd_config,
+    &cmd_demo,   &cmd_version, &cmd_help,   NULL,
 };
 
 static const char codes[] =
@@ -53,12 +55,22 @@ static const char *space_before(const char *text)
     return text[0] != '\0' ? " " : "";
 }
 
+static void add_parts(const struct command *command, struct buf *out)
+{
+    buf_text(out, "\nCommands:\n");
+    for (size_t i = 0; command->parts[i] != NULL; i++)
+        buf_printf(out, "  %-24s %s\n", command->parts[i]->name, command->parts[i]->summary);
+    buf_text(out, "\nEach has --help with an example.\n");
+}
+
 void command_help(const struct command *command, struct buf *out)
 {
     buf_printf(out, "cadre %s: %s\n\nUsage: cadre %s%s%s\n", command->name, command->summary,
                command->name, space_before(command->usage), command->usage);
     if (command->details != NULL)
         buf_printf(out, "\n%s\n", command->details);
+    if (command->parts != NULL)
+        add_parts(command, out);
     buf_text(out, "\nOptions:\n");
     add_options(command->options, out);
     buf_printf(out, "\nExample:\n  %s\n", command->example);
@@ -73,6 +85,45 @@ void commands_help(struct buf *out)
     buf_text(out, "\nStart here:\n  cadre demo\n  cadre run \"Summarise README.md\"\n\n"
                   "cadre COMMAND --help says more about one of them.\n");
     buf_text(out, codes);
+}
+
+static bool has_option(const struct command *command, const char *name)
+{
+    for (size_t i = 0; command != NULL && command->options[i].name != NULL; i++) {
+        if (strcmp(command->options[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A table of the options that the command above (NULL: none) does not have too. */
+static void add_option_table(const struct command *command, const struct command *above,
+                             struct buf *out)
+{
+    const char *heading = "\n| option | |\n|---|---|\n";
+    for (size_t i = 0; command->options[i].name != NULL; i++) {
+        const struct option *option = &command->options[i];
+        if (has_option(above, option->name))
+            continue;
+        buf_text(out, heading);
+        heading = "";
+        buf_printf(out, "| `--%s%s%s` | %s |\n", option->name, option->value != NULL ? " " : "",
+                   option->value != NULL ? option->value : "", option->help);
+    }
+}
+
+static void add_markdown(const struct command *command, const struct command *above,
+                         struct buf *out)
+{
+    buf_printf(out, "\n%s cadre %s\n\n%c%s.\n\n```\ncadre %s%s%s\n```\n",
+               above != NULL ? "###" : "##", command->name, command->summary[0] - 'a' + 'A',
+               command->summary + 1, command->name, space_before(command->usage), command->usage);
+    if (command->details != NULL)
+        buf_printf(out, "\n%s\n", command->details);
+    add_option_table(command, above, out);
+    buf_printf(out, "\nExample: `%s`\n", command->example);
+    for (size_t i = 0; command->parts != NULL && command->parts[i] != NULL; i++)
+        add_markdown(command->parts[i], above != NULL ? above : command, out);
 }
 
 void commands_markdown(struct buf *out)
@@ -91,21 +142,8 @@ void commands_markdown(struct buf *out)
     for (size_t i = 0; commands[i] != NULL; i++)
         buf_printf(out, "| [`%s`](#cadre-%s) | %s |\n", commands[i]->name, commands[i]->name,
                    commands[i]->summary);
-    for (size_t i = 0; commands[i] != NULL; i++) {
-        const struct command *command = commands[i];
-        buf_printf(out, "\n## cadre %s\n\n%c%s.\n\n```\ncadre %s%s%s\n```\n", command->name,
-                   command->summary[0] - 'a' + 'A', command->summary + 1, command->name,
-                   space_before(command->usage), command->usage);
-        if (command->details != NULL)
-            buf_printf(out, "\n%s\n", command->details);
-        buf_text(out, "\n| option | |\n|---|---|\n");
-        for (size_t k = 0; command->options[k].name != NULL; k++) {
-            const struct option *option = &command->options[k];
-            buf_printf(out, "| `--%s%s%s` | %s |\n", option->name, option->value != NULL ? " " : "",
-                       option->value != NULL ? option->value : "", option->help);
-        }
-        buf_printf(out, "\nExample: `%s`\n", command->example);
-    }
+    for (size_t i = 0; commands[i] != NULL; i++)
+        add_markdown(commands[i], NULL, out);
 }
 
 enum exit_code command_fail(struct invocation *invocation, const struct err *err)
@@ -165,10 +203,69 @@ static enum exit_code help_on(struct invocation *invocation)
     return EXIT_CODE_DONE;
 }
 
-static enum exit_code run_command(struct invocation *invocation, int argc, char *const *argv)
+/* "register" of "agents register". */
+static const char *last_word(const char *name)
 {
-    const struct command *command = invocation->command;
+    const char *space = strrchr(name, ' ');
+    return space != NULL ? space + 1 : name;
+}
+
+static const char *next_part(const void *table, size_t i)
+{
+    const struct command *const *parts = table;
+    return parts[i] != NULL ? last_word(parts[i]->name) : NULL;
+}
+
+/* "--store FILE" is two words; "--store=FILE", "--json" and what is unknown are one. */
+static int option_words(const struct option *options, const char *word)
+{
+    for (size_t i = 0; options[i].name != NULL; i++) {
+        if (word[1] == '-' && strcmp(word + 2, options[i].name) == 0)
+            return options[i].value != NULL ? 2 : 1;
+    }
+    return 1;
+}
+
+/* Where the first word stands that is neither an option nor an option's value; argc: there is none. */
+static int first_operand(const struct option *options, int argc, char *const *argv)
+{
+    int i = 0;
+    while (i < argc && argv[i][0] == '-' && strcmp(argv[i], "--") != 0)
+        i += option_words(options, argv[i]);
+    return i < argc && argv[i][0] != '-' ? i : argc;
+}
+
+/* Goes from a command to the part that its words name and takes those words out. A command without such a word is run
+ * itself. */
+static int find_part(const struct command **command, int *argc, char **argv, struct err *err)
+{
+    while ((*command)->parts != NULL) {
+        const struct command *const *parts = (*command)->parts;
+        int at = first_operand((*command)->options, *argc, argv);
+        if (at == *argc)
+            return 0;
+        size_t i = 0;
+        while (parts[i] != NULL && strcmp(last_word(parts[i]->name), argv[at]) != 0)
+            i++;
+        if (parts[i] == NULL) {
+            const char *near = suggest(str_from(argv[at]), next_part, parts);
+            return err_set(err, ERR_USAGE, "unknown word \"%s\" after cadre %s; %s%s", argv[at],
+                           (*command)->name, near != NULL ? "did you mean " : "--help lists them",
+                           near != NULL ? near : "");
+        }
+        *command = parts[i];
+        *argc -= 1;
+        memmove(&argv[at], &argv[at + 1], (size_t)(*argc - at) * sizeof *argv);
+    }
+    return 0;
+}
+
+static enum exit_code run_words(struct invocation *invocation, int argc, char **argv)
+{
     struct err err = ERR_INIT;
+    if (find_part(&invocation->command, &argc, argv, &err) != 0)
+        return command_fail(invocation, &err);
+    const struct command *command = invocation->command;
     if (options_parse(command->options, argc, argv, &invocation->arguments, &err) != 0)
         return command_fail(invocation, &err);
     if (arguments_has(&invocation->arguments, "help"))
@@ -178,6 +275,18 @@ static enum exit_code run_command(struct invocation *invocation, int argc, char 
     if (count_operands(command, invocation->arguments.operand_count, &err) != 0)
         return command_fail(invocation, &err);
     return command->run(invocation);
+}
+
+static enum exit_code run_command(struct invocation *invocation, int argc, char *const *argv)
+{
+    char **words = calloc((size_t)argc + 1, sizeof *words);
+    if (words == NULL)
+        abort();
+    if (argc > 0)
+        memcpy(words, argv, (size_t)argc * sizeof *words);
+    enum exit_code code = run_words(invocation, argc, words);
+    free(words);
+    return code;
 }
 
 int commands_main(int argc, char *const *argv)
