@@ -103,6 +103,18 @@ void buf_printf(struct buf *buf, const char *format, ...)
     va_end(args);
 }
 
+void buf_expect(struct buf *buf, size_t n)
+{
+    if (buf->failed || n >= buf->max || n < buf->capacity)
+        return;
+    char *p = realloc(buf->p, n + 1);
+    if (!p)
+        return; /* it grows when it must */
+    buf->p = p;
+    buf->capacity = n + 1;
+    buf->p[buf->n] = '\0';
+}
+
 char *buf_reserve(struct buf *buf, size_t n)
 {
     if (!buf_grow(buf, n))

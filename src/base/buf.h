@@ -49,6 +49,8 @@ void buf_int(struct buf *buf, int64_t number);
 void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *buf, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
+/* The content will have about n bytes in all: takes that much memory at once, and no more. */
+void buf_expect(struct buf *buf, size_t n);
 /* Room for at least n more bytes at buf->p + buf->n, or NULL; the caller writes and adds to buf->n. */
 char *buf_reserve(struct buf *buf, size_t n);
 static inline struct str buf_view(const struct buf *buf)

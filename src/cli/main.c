@@ -1,6 +1,7 @@
 /* The program `cadre`. Everything is in the commands; which adapters they meet is in wire.c. */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 
 #include "cli/commands.h"
 
@@ -19,5 +20,8 @@ int main(int argc, char **argv)
 {
     if (fill_standard_descriptors() != 0)
         return 1;
+    /* One arena for all threads: what the writer frees after a large commit, the loop can use. Small blocks have a cache per
+     * thread anyway. */
+    mallopt(M_ARENA_MAX, 1);
     return commands_main(argc, argv);
 }

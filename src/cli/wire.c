@@ -374,6 +374,7 @@ int wire_engine(struct wire *wire, uv_loop_t *loop, const struct engine_watch *w
         .denied_count = 1,
     };
     raise_descriptor_limit();
+    sqlite_store_prepare();
     if (http_global_init(err) != 0)
         return -1;
     if (engine_new(&config, engine, err) == 0)

@@ -11,10 +11,15 @@
 enum config_type {
     TYPE_OBJECT,       /* a mapping whose members have rows of their own */
     TYPE_TEXT,         /* any scalar but null */
+    TYPE_PROSE,        /* a text that may be empty and may have lines */
+    TYPE_FILE,         /* a path inside the workspace; normal form inside; may be empty */
+    TYPE_POOL,         /* a pool of llm.pools; may be empty */
     TYPE_API,          /* how a server is spoken to */
     TYPE_URL,          /* http or https, without user, query and fragment */
     TYPE_VARIABLE,     /* NAME_OF_A_VARIABLE */
     TYPE_NAMES,        /* a list of texts */
+    TYPE_FILES,        /* a list of paths inside the workspace; normal form inside */
+    TYPE_TOOLS,        /* a list of tools; their own names inside, whatever alias was given */
     TYPE_SWITCH,       /* true or false */
     TYPE_COUNT,        /* a whole number */
     TYPE_LIMIT,        /* a whole number, or null for no limit */
@@ -28,8 +33,8 @@ enum config_type {
     TYPE_COUNT_OF_TYPES
 };
 
-/* What a project's own file may do with the key. */
-enum config_project { PROJECT_NEVER, PROJECT_NARROWS };
+/* What a project's own file may do with the key. ADDS: set it under a name that the user's file does not have. */
+enum config_project { PROJECT_NEVER, PROJECT_NARROWS, PROJECT_ADDS };
 
 /* X(ID, path, type, project, default, minimum, maximum, meaning). A default of "" means that there is none. */
 /* clang-format off */
@@ -43,7 +48,7 @@ enum config_project { PROJECT_NEVER, PROJECT_NARROWS };
     X(PROVIDER_KEY, "llm.providers.*.api_key_env", VARIABLE, NEVER, "", 0, 0, \
       "Name of the environment variable that holds the key. Without it no key is sent, except that a provider without `base_url` uses its API's own: `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`.") \
     X(PROVIDER_MAX_CONCURRENT, "llm.providers.*.max_concurrent", COUNT, NEVER, "10000", 1, 10000, \
-      "Most requests under way at once to this server, from all runs of a process. Fewer are sent after it refused some. For a local server: how many slots it has; `cadre doctor` finds out.") \
+      "Most requests under way at once to this server, from all runs of a process. Without it they start at 64 and grow with what the server takes. Fewer are sent after it refused some. For a local server: how many slots it has; `cadre doctor` finds out.") \
     X(PROVIDER_FIRST_BYTE, "llm.providers.*.first_byte_ms", MILLISECONDS, NEVER, "300000", 1000, 86400000, \
       "How long the server may take until the first byte of its answer: it reads the whole prompt in this time.") \
     X(PROVIDER_IDLE, "llm.providers.*.idle_ms", MILLISECONDS, NEVER, "120000", 1000, 86400000, \
@@ -104,6 +109,22 @@ enum config_project { PROJECT_NEVER, PROJECT_NARROWS };
       "Time of one attempt of a child.") \
     X(MAX_RETRIES, "sub_agent.max_retries", COUNT, NARROWS, "1", 0, 100, \
       "How often a child that failed is started again.") \
+    X(CLOSE_ON_COMPLETION, "sub_agent.close_on_completion", SWITCH, NARROWS, "true", 0, 1, \
+      "Whether a child that did its work is merged and closed at once. `false` holds it until its parent calls `agent_merge` or `agent_cancel`.") \
+    X(SPAWN_ENABLED, "tools.spawn.enabled", SWITCH, NARROWS, "false", 0, 1, \
+      "Whether agents have `spawn` and `spawn_await` (`docs/doors.md`).") \
+    X(PROFILE, "tools.spawn.profiles.*", OBJECT, ADDS, "", 0, 0, \
+      "A profile for `spawn`, under a name of your choice: at most 64 small letters, digits, `_` and `-`.") \
+    X(PROFILE_PROMPT, "tools.spawn.profiles.*.system_prompt", PROSE, ADDS, "", 0, 0, \
+      "The last part of the child's prompt. Its first sentence tells the parent what the profile is for.") \
+    X(PROFILE_FILE, "tools.spawn.profiles.*.system_prompt_file", FILE, ADDS, "", 0, 0, \
+      "A file of the workspace whose text comes before it. Read anew for each child; it must be there.") \
+    X(PROFILE_BOOTSTRAP, "tools.spawn.profiles.*.bootstrap_files", FILES, ADDS, "", 0, 0, \
+      "Files of the workspace whose texts come first, in this order; those that are not there are left out. Without any: `AGENTS.md` and `ENVIRONMENT.md`.") \
+    X(PROFILE_TOOLS, "tools.spawn.profiles.*.tools", TOOLS, ADDS, "", 0, 0, \
+      "The child's tools, of those that its parent has. Without any: all of them. Never those that start other agents.") \
+    X(PROFILE_POOL, "tools.spawn.profiles.*.pool", POOL, NEVER, "", 0, 0, \
+      "The pool that the child uses. Without it: its parent's.") \
     X(MODE, "mode", MODE, NARROWS, "safe", 0, 0, \
       "What tools may do without asking.") \
     X(PERMISSION, "permissions.*", PERMISSION, NARROWS, "", 0, 0, \
@@ -111,7 +132,7 @@ enum config_project { PROJECT_NEVER, PROJECT_NARROWS };
     X(WARN_AT, "safety.circuit_breaker.warn_at", COUNT, NARROWS, "20", 1, 100000, \
       "Tool calls of a run's root agent after which it is warned.") \
     X(PAUSE_AT, "safety.circuit_breaker.pause_at", COUNT, NARROWS, "30", 1, 100000, \
-      "Tool calls after which a root without a terminal stops; with one it goes on to hard_stop_at.") \
+      "Tool calls after which the root stops; on a terminal its user is asked whether it goes on to hard_stop_at.") \
     X(HARD_STOP_AT, "safety.circuit_breaker.hard_stop_at", COUNT, NARROWS, "100", 1, 100000, \
       "Tool calls at which the root stops; also the most that a child may be given.") \
     X(COST, "budget.cost_usd", MONEY, NARROWS, "1.00", 1, 1000000, \
@@ -159,6 +180,8 @@ bool config_key_suggest(const char *parent, struct str member, struct buf *out);
 void config_key_print(const char *pattern, struct str name, size_t index, struct buf *out);
 /* What a reader should write: "a whole number from 1 to 16". */
 void config_key_expected(const struct config_key *key, struct buf *out);
+/* The same without a range: "a list of tools". */
+const char *config_type_expected(enum config_type type);
 /* docs/config.md, all of it. */
 void config_docs(struct buf *out);
 

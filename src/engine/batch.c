@@ -3,109 +3,31 @@
 
 #include <stdlib.h>
 
-#include "core/run/project.h"
-
-/* A payload holds one event. The largest is a reply: at most 64 MB of response, of which each byte takes at most six when
- * it has to be escaped. */
-#define PAYLOAD_MAX (512u << 20)
-
-#define BYTES_PER_EVENT 768 /* of the row and its texts, mostly */
-
-static void copy_views(struct arena *arena, struct row *row)
-{
-    struct str *const views[] = {&row->id,
-                                 &row->parent_id,
-                                 &row->name,
-                                 &row->status,
-                                 &row->worktree_path,
-                                 &row->branch_name,
-                                 &row->merge_status,
-                                 &row->context_json,
-                                 &row->error,
-                                 &row->session_id,
-                                 &row->user_id,
-                                 &row->workspace_id,
-                                 &row->workspace_path,
-                                 &row->task,
-                                 &row->model,
-                                 &row->parent_run,
-                                 &row->result_json,
-                                 NULL};
-    for (size_t i = 0; views[i] != NULL; i++)
-        *views[i] = arena_copy(arena, *views[i]);
-}
-
-static void print_row(struct arena *arena, const struct event *event, struct event_row *row,
-                      struct buf *scratch)
-{
-    const char *type = event_type_text(event->type);
-    *row = (struct event_row){.seq = event->seq,
-                              .agent_no = event->agent_no,
-                              .agent_prev = event->agent_prev,
-                              .ts = event->ts,
-                              .version = EVENT_VERSION,
-                              .cause_seq = event->cause_seq};
-    row->type = str_from(type);
-    row->category = (struct str){type, strcspn(type, ".")};
-    row->call_id = event->call_id.n > 0 ? arena_copy(arena, event->call_id) : STR_NONE;
-    buf_clear(scratch);
-    event_print(event, scratch);
-    if (scratch->failed)
-        abort(); /* limits at the edge make this impossible; going on would log a cut payload */
-    row->payload = arena_copy(arena, buf_view(scratch));
-    buf_clear(scratch);
-    event_summary(event, scratch);
-    row->summary = arena_copy(arena, buf_view(scratch));
-}
-
-/* The rows that all events change; NULL where there are none, which is the rule. */
-static struct row *project_all(struct arena *arena, const struct run *run,
-                               const struct decision *decision, size_t *count)
-{
-    struct row *rows = NULL, one[PROJECT_MAX];
-    size_t n = 0;
-    for (size_t i = 0; i < decision->event_count; i++) {
-        size_t more = project(run, decision->events[i], one);
-        if (more > 0 && rows == NULL)
-            rows = arena_alloc(arena, (decision->event_count - i) * PROJECT_MAX * sizeof *rows);
-        for (size_t k = 0; k < more; k++) {
-            copy_views(arena, &one[k]);
-            rows[n++] = one[k];
-        }
-    }
-    *count = n;
-    return rows;
-}
-
-struct batch *batch_new(const struct run *run, const struct decision *decision, uint64_t epoch)
+struct batch *batch_new(const struct run *run, struct decision *decision, uint64_t epoch)
 {
     struct batch *batch = calloc(1, sizeof *batch);
     if (batch == NULL)
         abort();
-    arena_init(&batch->arena);
-    arena_reserve(&batch->arena, (decision->event_count + 1) * BYTES_PER_EVENT);
-    struct event_row *events =
-        arena_alloc(&batch->arena, (decision->event_count + 1) * sizeof *events);
-    int64_t *inbox = arena_alloc(&batch->arena, sizeof *inbox);
-    struct buf scratch;
-    size_t row_count;
-    buf_init(&scratch, PAYLOAD_MAX);
-    for (size_t i = 0; i < decision->event_count; i++) {
-        const struct event *event = decision->events[i];
-        print_row(&batch->arena, event, &events[i], &scratch);
-        batch->last_seq = event->seq;
-    }
-    buf_release(&scratch);
-    struct row *rows = project_all(&batch->arena, run, decision, &row_count);
-    *inbox = decision->inbox_id;
+    /* The strings of the effects go along: the batch lives until its events are durable, and nobody acts on it before. */
+    batch->arena = decision->arena;
+    arena_init(&decision->arena);
+    batch->events = decision->events;
+    batch->rows = decision->rows;
+    batch->inbox_id = decision->inbox_id;
+    if (decision->event_count > 0)
+        batch->last_seq = decision->events[decision->event_count - 1].seq;
     batch->append = (struct append_batch){.run_id = arena_copy(&batch->arena, run_id(run)),
                                           .epoch = epoch,
-                                          .events = events,
+                                          .events = batch->events,
                                           .event_count = decision->event_count,
-                                          .rows = rows,
-                                          .row_count = row_count,
-                                          .inbox_ids = inbox,
+                                          .rows = batch->rows,
+                                          .row_count = decision->row_count,
+                                          .inbox_ids = &batch->inbox_id,
                                           .inbox_count = decision->inbox_id != 0 ? 1 : 0};
+    decision->events = NULL;
+    decision->rows = NULL;
+    decision->event_count = decision->event_capacity = 0;
+    decision->row_count = decision->row_capacity = 0;
     return batch;
 }
 
@@ -114,6 +36,8 @@ void batch_free(struct batch *batch)
     if (batch == NULL)
         return;
     arena_release(&batch->arena);
+    free(batch->events);
+    free(batch->rows);
     free(batch);
 }
 

@@ -8,12 +8,16 @@
 
 struct batch {
     struct arena arena;
-    struct append_batch append; /* points into the arena */
+    struct event_row *events;
+    struct row *rows;
+    int64_t inbox_id;
+    struct append_batch append; /* points to all of these */
     uint64_t last_seq;
 };
 
-/* Prints the decision's events and the rows that they change. Call right after run_decide. */
-struct batch *batch_new(const struct run *run, const struct decision *decision, uint64_t epoch);
+/* Takes over the decision's events, rows and arena; the effects stay, and their strings live as long
+ * as the batch. Call right after run_decide. */
+struct batch *batch_new(const struct run *run, struct decision *decision, uint64_t epoch);
 void batch_free(struct batch *batch);
 
 /* Folds one stored row into a run. */

@@ -48,8 +48,12 @@ static void on_appended(void *user, struct batch *batch)
         for (size_t i = 0; watch->event != NULL && i < batch->append.event_count; i++)
             watch->event(watch->user, pump_run(live->pump), &batch->append.events[i]);
         drop_finished(live, batch);
+        uint64_t durable = batch->last_seq;
+        /* Before what it held back starts and takes memory of its own. */
+        batch_free(batch);
+        batch = NULL;
         if (!live->ending) {
-            pump_durable(live->pump, batch->last_seq);
+            pump_durable(live->pump, durable);
             live_arm(live);
             if (run_state(pump_run(live->pump)) > RUN_RUNNING &&
                 pump_durable_seq(live->pump) == run_seq(pump_run(live->pump)))

@@ -2,6 +2,7 @@
  * differs from the live one: whatever would be lost in a crash is found at once. */
 #include "engine/pump.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -122,6 +123,10 @@ static void hold(struct pump *pump, const struct effect *effect)
     struct str *const views[] = {&held->effect.call_id,   &held->effect.tool,
                                  &held->effect.arguments, &held->effect.path,
                                  &held->effect.before,    &held->effect.after};
+    size_t bytes = 0;
+    for (size_t i = 0; i < sizeof views / sizeof views[0]; i++)
+        bytes += views[i]->p != NULL ? views[i]->n + 2 * sizeof(max_align_t) : 0;
+    arena_reserve(&held->arena, bytes);
     for (size_t i = 0; i < sizeof views / sizeof views[0]; i++)
         *views[i] = arena_copy(&held->arena, *views[i]);
     *pump->last = held;

@@ -14,9 +14,10 @@ struct model_client {
 };
 
 struct model_call {
+    const struct transport_api *api;
     struct model_callbacks callbacks;
     struct http_transfer *transfer;
-    struct decoder *decoder; /* NULL until it was started */
+    struct decoder *decoder; /* NULL until something came: thousands wait for their first byte */
     struct buf secret;
     struct buf error_body;
     int64_t started_ms; /* CLOCK_MONOTONIC */
@@ -58,6 +59,14 @@ static void on_delta(void *user, struct str text)
         call->callbacks.delta(call->callbacks.user, text);
 }
 
+static struct decoder *decoder_of(struct model_call *call)
+{
+    const struct model_server server = {http_shown_url(call->transfer), buf_view(&call->secret)};
+    if (!call->decoder)
+        call->decoder = call->api->decoder_new(server, on_delta, call);
+    return call->decoder;
+}
+
 static enum http_next on_data(void *user, int status, struct str bytes)
 {
     static const enum http_next next[] = {
@@ -71,7 +80,7 @@ static enum http_next on_data(void *user, int status, struct str bytes)
         buf_add(&call->error_body, bytes.p, bytes.n < room ? bytes.n : room);
         return HTTP_GO_ON;
     }
-    enum decoder_next wanted = decoder_feed(call->decoder, bytes);
+    enum decoder_next wanted = decoder_feed(decoder_of(call), bytes);
     if (call->first_token_ms < 0 && decoder_started(call->decoder))
         call->first_token_ms = now_ms(CLOCK_MONOTONIC) - call->started_ms;
     return next[wanted];
@@ -81,7 +90,7 @@ static void on_done(void *user, const struct http_transfer *transfer,
                     const struct http_result *result)
 {
     struct model_call *call = user;
-    struct decoder *decoder = call->decoder;
+    struct decoder *decoder = decoder_of(call);
     struct model_reply reply;
     struct model_failure failure;
     bool refused = result->status >= 400;
@@ -135,6 +144,18 @@ static void build_url(struct buf *out, struct str base, const char *api_path)
         buf_str(out, rest);
 }
 
+/* A little more than what the body takes, so that it is allocated once and wastes nothing while it waits. */
+static size_t body_estimate(const struct model_request *request)
+{
+    size_t bytes = request->fragments.n + request->model.n + 512;
+    for (size_t i = 0; i < request->tool_count; i++) {
+        const struct model_tool *tool = &request->tools[i];
+        bytes +=
+            tool->name.n + tool->schema.n + tool->description.n + tool->description.n / 16 + 96;
+    }
+    return bytes;
+}
+
 static int check_key(struct str key, struct err *err)
 {
     for (size_t i = 0; i < key.n; i++)
@@ -164,6 +185,7 @@ int transport_start(struct model_client *client, const struct model_request *req
     if (check_key(request->api_key, err) != 0)
         goto out;
     build_url(&url, request->base_url, api->path);
+    buf_expect(&body, body_estimate(request));
     api->body(request, &body);
     if (body.failed || url.failed) {
         err_set(err, ERR_USAGE, "the request is larger than 64 MB, or its URL than 8 KB");
@@ -182,6 +204,7 @@ int transport_start(struct model_client *client, const struct model_request *req
     if (request->api_key.n > 0)
         headers[header_count++] = buf_view(&authorization);
 
+    call->api = api;
     call->callbacks = *callbacks;
     call->first_token_ms = -1;
     call->started_ms = now_ms(CLOCK_MONOTONIC);
@@ -202,10 +225,8 @@ int transport_start(struct model_client *client, const struct model_request *req
     };
     if (http_start(client->http, &http_request, &call->transfer, err) != 0)
         goto out;
-    const struct model_server server = {http_shown_url(call->transfer), buf_view(&call->secret)};
-    call->decoder = api->decoder_new(server, on_delta, call);
     if (request->calls == REQUEST_CALLS_IN_TEXT)
-        decoder_offer(call->decoder, request->tools, request->tool_count);
+        decoder_offer(decoder_of(call), request->tools, request->tool_count);
     *started = call;
     call = NULL;
     result = 0;

@@ -342,10 +342,9 @@ static struct governor_limits limits_of(const struct model_client *client, struc
 {
     struct governor_limits limits = client->limits;
     size_t maximum = (uintptr_t)map_get(&client->maxima, base_url);
-    if (maximum > 0 && maximum < limits.maximum)
-        limits.maximum = maximum;
-    if (limits.first > limits.maximum)
-        limits.first = limits.maximum;
+    /* A number that somebody configured is what this server takes: no need to find out from 64 up. */
+    if (maximum > 0)
+        limits.maximum = limits.first = maximum;
     return limits;
 }
 

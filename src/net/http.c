@@ -47,6 +47,7 @@ static void transfer_free(struct http_transfer *transfer)
     buf_release(&transfer->headers_set);
     buf_release(&transfer->url_set);
     buf_release(&transfer->body);
+    free(transfer->failure);
     uv_close((uv_handle_t *)&transfer->timer, transfer_closed);
 }
 
@@ -60,14 +61,25 @@ static void transfer_release(struct http_transfer *transfer)
     }
     uv_timer_stop(&transfer->timer);
     buf_release(&transfer->body);
+    free(transfer->failure);
+    transfer->failure = NULL;
     transfer->next = http->spares;
     http->spares = transfer;
     http->spare_count++;
 }
 
+struct err *transfer_failure(struct http_transfer *transfer)
+{
+    if (!transfer->failure) {
+        transfer->failure = http_must(malloc(sizeof *transfer->failure));
+        *transfer->failure = ERR_INIT;
+    }
+    return transfer->failure;
+}
+
 static void headers_too_large(struct http_transfer *transfer)
 {
-    err_set(&transfer->failure, ERR_PROVIDER, "%s sent more than 64 KB of headers",
+    err_set(transfer_failure(transfer), ERR_PROVIDER, "%s sent more than 64 KB of headers",
             transfer->url.shown);
 }
 
@@ -76,18 +88,19 @@ static void transfer_judge(struct http_transfer *transfer, CURLcode code)
     long status = 0, os_errno = 0;
     curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
     transfer->status = (int)status;
-    if (transfer->failure.class != ERR_NONE || transfer->phase == PHASE_GRACE)
+    if (transfer->failure != NULL || transfer->phase == PHASE_GRACE)
         return;
     if (code == CURLE_OUT_OF_MEMORY && transfer->header_bytes > 0 && transfer->body_bytes == 0) {
         headers_too_large(transfer); /* curl's word for a single line of 100 KB */
     } else if (code != CURLE_OK) {
         curl_easy_getinfo(transfer->easy, CURLINFO_OS_ERRNO, &os_errno);
         http_explain(code, transfer->url.shown, transfer->detail, (int)os_errno,
-                     &transfer->failure);
+                     transfer_failure(transfer));
     } else if (status >= 300 && status < 400) {
         char *location = NULL;
         curl_easy_getinfo(transfer->easy, CURLINFO_REDIRECT_URL, &location);
-        http_explain_redirect((int)status, transfer->url.shown, location, &transfer->failure);
+        http_explain_redirect((int)status, transfer->url.shown, location,
+                              transfer_failure(transfer));
     }
 }
 
@@ -103,8 +116,8 @@ static void transfer_end(struct http_transfer *transfer, CURLcode code)
     *(transfer->previous ? &transfer->previous->next : &http->transfers) = transfer->next;
 
     const struct http_result result = {
-        .class = transfer->failure.class,
-        .message = transfer->failure.message,
+        .class = transfer->failure ? transfer->failure->class : ERR_NONE,
+        .message = transfer->failure ? transfer->failure->message : "",
         .status = transfer->status,
         .sent = transfer->connected ? HTTP_SENT : HTTP_UNSENT,
     };
@@ -140,7 +153,7 @@ static void deadline_passed(struct http_transfer *transfer)
 {
     const char *url = transfer->url.shown;
     const struct http_deadlines *limit = &transfer->deadlines;
-    struct err *err = &transfer->failure;
+    struct err *err = transfer_failure(transfer);
     switch (transfer->phase) {
     case PHASE_CONNECT:
         err_set(err, ERR_RETRY, "no connection to %s within %g s: is the server reachable?", url,
@@ -180,7 +193,7 @@ static void on_deadline(uv_timer_t *timer)
     if (phase_deadline(transfer) <= now)
         deadline_passed(transfer);
     else if (transfer->started + (uint64_t)transfer->deadlines.total_ms <= now)
-        err_set(&transfer->failure, ERR_TIMEOUT, "no complete answer from %s within %g s",
+        err_set(transfer_failure(transfer), ERR_TIMEOUT, "no complete answer from %s within %g s",
                 transfer->url.shown, (double)transfer->deadlines.total_ms / 1000);
     else {
         transfer_arm(transfer);
@@ -202,6 +215,14 @@ static void transfer_phase(struct http_transfer *transfer, enum phase phase)
 int http_on_connected(void *user, char *ip, char *local_ip, int port, int local_port)
 {
     struct http_transfer *transfer = user;
+    /* A kept connection that ends without a byte makes curl send the same request once more. The server may have worked on the
+     * first, and bill it: who asked must know, and decides. */
+    if (transfer->connected && transfer->header_bytes == 0 && transfer->body.n > 0) {
+        err_set(transfer_failure(transfer), ERR_RETRY,
+                "%s closed the connection without an answer; it may have taken the request",
+                transfer->url.shown);
+        return CURL_PREREQFUNC_ABORT;
+    }
     transfer->connected = true;
     if (transfer->phase == PHASE_CONNECT)
         transfer_phase(transfer, PHASE_FIRST_BYTE);
@@ -215,7 +236,7 @@ size_t http_on_header(char *bytes, size_t size, size_t count, void *user)
     transfer->header_bytes += n;
     if (transfer->header_bytes <= HTTP_HEADER_MAX)
         return n;
-    if (transfer->failure.class == ERR_NONE)
+    if (transfer->failure == NULL)
         headers_too_large(transfer);
     return 0;
 }
@@ -237,7 +258,7 @@ size_t http_on_data(char *bytes, size_t size, size_t count, void *user)
     transfer->active = uv_now(transfer->http->pool.loop);
     transfer->body_bytes += n;
     if (transfer->body_bytes > HTTP_RESPONSE_MAX) {
-        err_set(&transfer->failure, ERR_PROVIDER, "%s sent an answer of more than 64 MB",
+        err_set(transfer_failure(transfer), ERR_PROVIDER, "%s sent an answer of more than 64 MB",
                 transfer->url.shown);
         return 0;
     }
@@ -363,7 +384,6 @@ static struct http_transfer *transfer_take(struct http *http, struct err *err)
         transfer->header_bytes = transfer->body_bytes = 0;
         transfer->status = 0;
         transfer->connected = false;
-        transfer->failure = (struct err)ERR_INIT;
         transfer->detail[0] = '\0';
         return transfer;
     }
@@ -428,8 +448,8 @@ void http_abort(struct http_transfer *transfer)
 {
     if (transfer->phase == PHASE_ENDING || transfer->phase == PHASE_ENDED)
         return;
-    if (transfer->failure.class == ERR_NONE)
-        err_set(&transfer->failure, ERR_CANCELLED, "the request to %s was cancelled",
+    if (transfer->failure == NULL)
+        err_set(transfer_failure(transfer), ERR_CANCELLED, "the request to %s was cancelled",
                 transfer->url.shown);
     transfer_phase(transfer, PHASE_ENDING); /* its deadline is now: the end comes from the loop */
 }

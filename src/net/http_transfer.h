@@ -42,9 +42,12 @@ struct http_transfer {
     size_t header_bytes, body_bytes;
     int status;
     bool connected;
-    struct err failure; /* class NONE until something decided how this ends */
+    struct err *failure; /* NULL until something decided how this ends */
     char detail[CURL_ERROR_SIZE];
 };
+
+/* Where to say how it ends. */
+struct err *transfer_failure(struct http_transfer *transfer);
 
 /* curl's callbacks: they take notes and never end a transfer. */
 int http_on_connected(void *transfer, char *ip, char *local_ip, int port, int local_port);

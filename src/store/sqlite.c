@@ -107,6 +107,11 @@ static uint64_t random_seed(const void *address)
     return seed | 1;
 }
 
+void sqlite_store_prepare(void)
+{
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 int sqlite_store_open(const struct sqlite_store_config *config, struct store **store,
                       struct err *err)
 {

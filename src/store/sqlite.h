@@ -15,6 +15,8 @@ struct sqlite_store_config {
     int checkpoint_pages; /* pages in the log that set off a checkpoint; 0: SQLite's default */
 };
 
+/* Once in a process, before any store is opened: SQLite need not count its memory, which takes a lock each time. */
+void sqlite_store_prepare(void);
 /* *store belongs to the caller, who ends it with store->ops->close(store). The config is copied. */
 int sqlite_store_open(const struct sqlite_store_config *config, struct store **store,
                       struct err *err) NODISCARD;

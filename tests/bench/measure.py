@@ -12,14 +12,14 @@ SAMPLE_SECONDS = 0.02
 CONFIG = """\
 llm:
   providers:
-    bench: {{base_url: "http://127.0.0.1:{port}/v1"}}
+    bench: {{base_url: "http://127.0.0.1:{port}/v1", max_concurrent: 10000}}
   models:
     bench: {{provider: bench, max_tokens: 8192, max_context_tokens: 100000000}}
   pools:
     default: [{{model: bench}}]
 mode: auto
 sub_agent:
-  max_depth: 2
+  max_depth: {depth}
   attempt_timeout_ms: 60m
   default_budget: {{timeout_ms: 60m, max_tool_calls: 1000}}
 safety:
@@ -191,15 +191,15 @@ class Bench:
             if os.path.exists(store + ending):
                 os.unlink(store + ending)
 
-    def cadre(self, server, store, *words):
+    def cadre(self, server, store, *words, depth=1):
         config = os.path.join(self.directory, "cadre.yaml")
         with open(config, "w", encoding="ascii") as file:
-            file.write(CONFIG.format(port=server.port))
+            file.write(CONFIG.format(port=server.port, depth=depth))
         return Process([self.program("cadre"), *words, "--quiet", "--config", config, "--store", store],
                        self.workspace, self.environment, self.left())
 
-    def cadre_run(self, server, store, concurrent=100000):
-        return self.cadre(server, store, "run", "root", "--max-concurrent", str(concurrent))
+    def cadre_run(self, server, store, concurrent=100000, depth=1):
+        return self.cadre(server, store, "run", "root", "--max-concurrent", str(concurrent), depth=depth)
 
     def bare(self, name, server, plan):
         path = os.path.join(self.directory, "plan.txt")

@@ -188,13 +188,13 @@ def resume(bench, row, events):
     leads = min(LEADS_MAX, children // 16 + 1)
     with measure.Server(bench, "--children", children, "--leads", leads, "--turns", turns, "--hold-last") as server:
         store = bench.new_store()
-        process = bench.cadre_run(server, store, concurrent=500)
+        process = bench.cadre_run(server, store, concurrent=500, depth=2)
         server.wait(process, lambda stats: stats["held"])
         process.kill()
         count = measure.count_events(store)
         server.get("release")
         server.reset()
-        process = bench.cadre(server, store, "resume", "last")
+        process = bench.cadre(server, store, "resume", "last", depth=2)
         sample = process.finish()
         row.wall = (server.stats()["first_at"] - process.started) / 1e9
         row.peak_mb = sample.peak_kb / 1024

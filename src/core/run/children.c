@@ -18,14 +18,26 @@ void door_refuse(struct deciding *d, struct agent *agent, struct call *call, con
                 arena_printf(&d->out->arena, "Error: %s", why->message));
 }
 
-void door_gather(struct deciding *d, const struct agent *agent, const struct call *call,
-                 struct str paths)
+static void gather_with(struct deciding *d, const struct agent *agent, const struct call *call,
+                        struct str paths, struct str tool)
 {
     struct effect *effect = effect_add(d, EFFECT_GATHER, EFFECT_PURE, agent, call->call.id);
-    effect->tool = STR("read");
+    effect->tool = tool;
     effect->arguments = keep(d, paths);
     effect->max_result = GATHERED_BYTES_MAX;
     effect_seal(d, effect);
+}
+
+void door_gather(struct deciding *d, const struct agent *agent, const struct call *call,
+                 struct str paths)
+{
+    gather_with(d, agent, call, paths, STR("read"));
+}
+
+void door_gather_texts(struct deciding *d, const struct agent *agent, const struct call *call,
+                       struct str paths)
+{
+    gather_with(d, agent, call, paths, STR(""));
 }
 
 /* --- making one --------------------------------------------------------------------------------------------------------- */
@@ -88,26 +100,28 @@ int child_make(struct deciding *d, struct agent *parent, const struct call *call
                           .ordinal = run->agent_count,
                           .asker = ASKER_CHILD};
     struct contract contract;
-    if (contract_derive(&d->out->arena, &parent->contract, request, &facts, &run->settings,
-                        &contract, err) != 0)
+    struct arena *passing = &d->out->passing;
+    arena_reset(passing);
+    if (contract_derive(passing, &parent->contract, request, &facts, &run->settings, &contract,
+                        err) != 0)
         return -1;
     uint32_t no = run->agent_count;
     struct event *e = draft(d, no, EVENT_SUBAGENT_CREATED);
     e->call_id = STR_NONE;
     e->task_id = task_id_of(d, facts.agent_id);
-    e->sub_agent_id = keep(d, facts.agent_id);
+    e->sub_agent_id = facts.agent_id;
     e->step_idx = contract.parent.step_idx;
     e->name = contract.agent.name;
-    e->objective = keep(d, request->task);
+    e->objective = request->task;
     if (request->scope.n > 0)
-        e->scope = keep(d, request->scope);
+        e->scope = request->scope;
     if (request->context.n > 0)
-        e->context = keep(d, request->context);
+        e->context = request->context;
     if (request->prompt.n > 0)
-        e->prompt = keep(d, request->prompt);
+        e->prompt = request->prompt;
     e->item = item;
     e->parent_no = parent->no;
-    e->parent_call = keep(d, call->call.id);
+    e->parent_call = call->call.id;
     e->contract = contract.json;
     e->contract_made = &contract;
     emit(d, e);
@@ -149,7 +163,9 @@ void child_attempt(struct deciding *d, struct agent *agent, int64_t attempt)
     }
     message_add(d, agent, "user", NULL, keep(d, buf_view(&text)));
     buf_release(&text);
-    turn_advance(d, agent);
+    if (agent->slot == SLOT_HELD)
+        turn_advance(d,
+                     agent); /* else it awaited children when it failed, and queues like anybody */
 }
 
 void child_start(struct deciding *d, struct agent *agent)

@@ -4,11 +4,12 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
+#include "core/run/project.h"
 #include "core/run/state.h"
 
 struct event *draft(struct deciding *d, uint32_t agent_no, enum event_type type)
 {
-    struct event *event = arena_alloc(&d->out->arena, sizeof *event);
+    struct event *event = &d->drafts[d->next_draft++ % DRAFTS];
     event_init(event, type);
     event->agent_no = agent_no;
     return event;
@@ -17,6 +18,50 @@ struct event *draft(struct deciding *d, uint32_t agent_no, enum event_type type)
 struct str keep(struct deciding *d, struct str text)
 {
     return arena_copy(&d->out->arena, text);
+}
+
+/* As it will be stored. */
+static void print_row(struct decision *out, const struct event *event)
+{
+    const char *type = event_type_text(event->type);
+    out->events = grow(out->events, out->event_count, &out->event_capacity, sizeof *out->events);
+    struct event_row *row = &out->events[out->event_count++];
+    *row = (struct event_row){.seq = event->seq,
+                              .agent_no = event->agent_no,
+                              .agent_prev = event->agent_prev,
+                              .ts = event->ts,
+                              .version = EVENT_VERSION,
+                              .cause_seq = event->cause_seq};
+    row->type = str_from(type);
+    row->category = (struct str){type, strcspn(type, ".")};
+    row->call_id = event->call_id.n > 0 ? arena_copy(&out->arena, event->call_id) : STR_NONE;
+    buf_clear(&out->scratch);
+    event_print(event, &out->scratch);
+    if (out->scratch.failed)
+        abort(); /* limits at the edge make this impossible; going on would log a cut payload */
+    row->payload = arena_copy(&out->arena, buf_view(&out->scratch));
+    buf_clear(&out->scratch);
+    event_summary(event, &out->scratch);
+    row->summary = arena_copy(&out->arena, buf_view(&out->scratch));
+}
+
+static void project_event(struct decision *out, const struct run *run, const struct event *event)
+{
+    struct row rows[PROJECT_MAX];
+    size_t n = project(run, event, rows);
+    struct str payload = out->events[out->event_count - 1].payload;
+    for (size_t i = 0; i < n; i++) {
+        struct str contract = rows[i].context_json;
+        struct str tail = contract.n < payload.n
+                              ? (struct str){payload.p + payload.n - 1 - contract.n, contract.n}
+                              : STR_NONE;
+        rows[i].context_json = STR_NONE;
+        row_own(&out->arena, &rows[i]);
+        /* A contract ends the payload of its event: both can share the bytes. */
+        rows[i].context_json = str_eq(contract, tail) ? tail : arena_copy(&out->arena, contract);
+        out->rows = grow(out->rows, out->row_count, &out->row_capacity, sizeof *out->rows);
+        out->rows[out->row_count++] = rows[i];
+    }
 }
 
 void emit(struct deciding *d, struct event *event)
@@ -36,9 +81,8 @@ void emit(struct deciding *d, struct event *event)
     }
     if (d->cause == 0)
         d->cause = event->seq;
-    d->out->events =
-        grow(d->out->events, d->out->event_count, &d->out->event_capacity, sizeof *d->out->events);
-    d->out->events[d->out->event_count++] = event;
+    print_row(d->out, event);
+    project_event(d->out, d->run, event);
 }
 
 struct effect *effect_add(struct deciding *d, enum effect_kind kind, enum effect_class class,
@@ -151,15 +195,32 @@ static void inbox_cancel(struct deciding *d, const struct js *body)
                reason.n > 0 ? keep(d, reason) : STR("cancelled"));
 }
 
+/* Whether a root that made many calls goes on. */
+static void unpause(struct deciding *d, struct agent *agent, struct str answer)
+{
+    struct event *e = draft(d, agent->no, EVENT_RUN_UNPAUSED);
+    e->call_id = keep(d, agent->pause_id);
+    e->outcome = answer;
+    emit(d, e);
+    calls_advance(d, agent);
+}
+
 static void inbox_approve(struct deciding *d, const struct js *body)
 {
     int64_t no = js_get_int(body, "agent_no", -1);
     struct agent *agent =
         no >= 0 && no < d->run->agent_count ? run_agent_at(d->run, (uint32_t)no) : NULL;
-    struct call *call = agent != NULL ? call_find(agent, js_get_str(body, "call_id")) : NULL;
-    if (call == NULL || call->state != CALL_ASKED || agent->stopping != OUTCOME_NONE)
-        return;
+    struct str id = js_get_str(body, "call_id");
     bool yes = str_is(js_get_str(body, "answer"), "yes");
+    if (agent == NULL || agent->stopping != OUTCOME_NONE)
+        return;
+    if (agent->pause == PAUSE_ASKED && str_eq(agent->pause_id, id)) {
+        unpause(d, agent, yes ? STR("go_on") : STR("stop"));
+        return;
+    }
+    struct call *call = call_find(agent, id);
+    if (call == NULL || call->state != CALL_ASKED)
+        return;
     struct event *e = draft(d, agent->no, yes ? EVENT_PERMISSION_GRANTED : EVENT_PERMISSION_DENIED);
     e->call_id = keep(d, call->call.id);
     e->tool = keep(d, call->call.name);
@@ -275,6 +336,8 @@ static void resume_one(struct deciding *d, const struct unfinished *item)
     }
     if (item->call_id.p != NULL)
         return;
+    if (agent->stopping == OUTCOME_NONE && agent->pause == PAUSE_ASKED)
+        turn_ask_again(d, agent);
     if (agent->stopping != OUTCOME_NONE)
         agent_settle_stop(d, agent);
     else if (agent->phase == PHASE_TOOLS)

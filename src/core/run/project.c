@@ -98,3 +98,27 @@ size_t project(const struct run *run, const struct event *e, struct row rows[PRO
         return 0;
     }
 }
+
+void row_own(struct arena *arena, struct row *row)
+{
+    struct str *const views[] = {&row->id,
+                                 &row->parent_id,
+                                 &row->name,
+                                 &row->status,
+                                 &row->worktree_path,
+                                 &row->branch_name,
+                                 &row->merge_status,
+                                 &row->context_json,
+                                 &row->error,
+                                 &row->session_id,
+                                 &row->user_id,
+                                 &row->workspace_id,
+                                 &row->workspace_path,
+                                 &row->task,
+                                 &row->model,
+                                 &row->parent_run,
+                                 &row->result_json,
+                                 NULL};
+    for (size_t i = 0; views[i] != NULL; i++)
+        *views[i] = arena_copy(arena, *views[i]);
+}

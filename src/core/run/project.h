@@ -8,6 +8,8 @@
 
 /* Call after the event was applied. Fills at most PROJECT_MAX rows and returns how many; views live as long as event and
  * run do. */
+/* The row's views become the arena's. */
+void row_own(struct arena *arena, struct row *row);
 size_t project(const struct run *run, const struct event *event, struct row rows[PROJECT_MAX]);
 
 #endif

@@ -45,6 +45,7 @@ struct run *run_new(struct str id)
     if (run == NULL)
         abort();
     arena_init(&run->arena);
+    map_init(&run->modifiers);
     run->id = arena_copy(&run->arena, id);
     run->agents = grow(NULL, 0, &run->agent_capacity, sizeof *run->agents);
     struct agent *root = calloc(1, sizeof *root);
@@ -62,6 +63,7 @@ static void agent_free(struct agent *agent)
     arena_release(&agent->arena);
     arena_release(&agent->history);
     free(agent->messages);
+    free(agent->clashes);
     free(agent);
 }
 
@@ -75,28 +77,41 @@ void run_free(struct run *run)
     free(run->slot_queue);
     free(run->budget_queue);
     free(run->heap);
+    map_release(&run->modifiers);
     arena_release(&run->arena);
     free(run);
 }
+
+/* An event is at most a reply of 64 MB, of which each byte takes at most six when it has to be escaped. */
+#define EVENT_BYTES_MAX (512u << 20)
+#define SCRATCH_KEPT 65536
 
 void decision_init(struct decision *decision)
 {
     memset(decision, 0, sizeof *decision);
     arena_init(&decision->arena);
+    arena_init(&decision->passing);
+    buf_init(&decision->scratch, EVENT_BYTES_MAX);
 }
 
 void decision_reset(struct decision *decision)
 {
     arena_reset(&decision->arena);
-    decision->event_count = decision->effect_count = 0;
+    arena_reset(&decision->passing);
+    decision->event_count = decision->effect_count = decision->row_count = 0;
+    if (decision->scratch.capacity > SCRATCH_KEPT)
+        buf_release(&decision->scratch);
     decision->inbox_id = 0;
 }
 
 void decision_release(struct decision *decision)
 {
     free(decision->events);
+    free(decision->rows);
+    buf_release(&decision->scratch);
     free(decision->effects);
     arena_release(&decision->arena);
+    arena_release(&decision->passing);
     memset(decision, 0, sizeof *decision);
 }
 
@@ -261,10 +276,13 @@ static void print_agent(struct buf *out, const struct agent *a)
                STR_FMT(a->stop_reason));
     buf_printf(out, "  outcome=%s response=%.*s error=%.*s model=%.*s", outcome_text(a->outcome),
                STR_FMT(a->response), STR_FMT(a->error), STR_FMT(a->model_effective));
+    buf_printf(out, " pause=%d:%.*s", (int)a->pause, STR_FMT(a->pause_id));
     print_list(out, "steered", &a->steered);
+    buf_printf(out, " told=%zu", a->steered_told);
     buf_printf(out, " joining=%s:%.*s", outcome_text(a->joining), STR_FMT(a->joining_error));
     print_list(out, "read", &a->files_read);
     print_list(out, "modified", &a->files_modified);
+    buf_printf(out, " clashes=%zu", a->clash_count);
     buf_printf(out,
                "\n  in=%lld out=%lld at=%lld,%lld,%lld timers=%lld,%lld,%lld last=%llu ready=%llu "
                "children=%zu\n",

@@ -17,11 +17,16 @@ const char *run_status_text(enum run_status status);
 
 struct run;
 
-/* What run_decide answers. Events and effects, in order; all strings live in its arena. */
+/* What run_decide answers: events as they will be stored, the rows that they change, and effects, in order. All strings live in its
+ * arena. Events are printed as they are made: one decision may start ten thousand children. */
 struct decision {
     struct arena arena;
-    struct event **events; /* each allocated apart: they are large */
+    struct event_row *events;
     size_t event_count, event_capacity;
+    struct row *rows;
+    size_t row_count, row_capacity;
+    struct buf scratch;
+    struct arena passing; /* for what is over when its event was emitted */
     struct effect *effects;
     size_t effect_count, effect_capacity;
     int64_t inbox_id; /* the message that the batch consumes, or 0 */

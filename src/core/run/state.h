@@ -2,6 +2,7 @@
 #ifndef CADRE_CORE_RUN_STATE_H
 #define CADRE_CORE_RUN_STATE_H
 
+#include "base/map.h"
 #include "core/run/run.h"
 
 struct timer {
@@ -32,6 +33,8 @@ struct run {
         *heap; /* by (at, agent_no, kind); entries that no longer match the agent are skipped */
     size_t heap_count, heap_capacity;
     struct str result;
+    struct map
+        modifiers; /* of each file that children changed: the agent that was the last to begin */
     enum { TIMES_UNKNOWN, TIMES_KNOWN } times; /* KNOWN: requests said how long they took */
     struct hash effects; /* rolling hash over all decided effects; not part of the folded state */
 };
@@ -62,6 +65,8 @@ struct deciding;
 /* The error of an agent that a timer stopped for this reason: where the time went. */
 struct str spent_explain(struct deciding *d, const struct agent *agent, struct str reason);
 
+#define DRAFTS 4
+
 /* One call of run_decide. After the first error nothing more is emitted. */
 struct deciding {
     struct run *run;
@@ -70,6 +75,9 @@ struct deciding {
     uint64_t cause; /* the fact's seq, once it was emitted */
     struct err *err;
     bool failed;
+    /* Events in the making. An event is over when it was emitted: what is needed of it later is copied before. */
+    struct event drafts[DRAFTS];
+    size_t next_draft;
 };
 
 /* The log holds what a model said once, in model.replied. Events that follow from it repeat no more than this many bytes. */
@@ -96,6 +104,9 @@ struct amount turn_reserve(const struct agent *agent, const struct model_setting
 struct str turn_fallback(const struct run *run, const struct agent *agent);
 int64_t turn_call_limit(const struct run *run,
                         const struct agent *agent); /* UNLIMITED, or how many calls in all */
+/* The circuit breaker: true while a person decides whether the agent goes on. Asks when that is due. */
+bool turn_pauses(struct deciding *d, struct agent *agent);
+void turn_ask_again(struct deciding *d, const struct agent *agent); /* after a crash */
 void message_add(struct deciding *d, struct agent *agent, const char *role, const char *note,
                  struct str text);
 void schedule(struct deciding *d); /* gives free slots and settled budget to those who wait */
@@ -124,6 +135,8 @@ void call_perform(struct deciding *d, struct agent *agent,
 void call_resume(struct deciding *d, struct agent *agent, struct call *call);
 void call_move(struct agent *agent, struct call *call, enum call_state to); /* for apply alone */
 void calls_forget(struct agent *agent);
+/* Bytes of a result that still fit: half of what is left of the context, shared by the calls of this turn. */
+int64_t call_result_bytes(const struct run *run, const struct agent *agent);
 void call_adopt(struct agent *agent, struct call *call, uint32_t child_no, int64_t item);
 struct call *call_find(struct agent *agent, struct str call_id);
 
@@ -159,8 +172,13 @@ struct ending {
 /* The result object of CONTRACT.md as JSON, in the decision's arena. */
 struct str result_object(struct deciding *d, const struct agent *agent,
                          const struct ending *ending);
+/* What the caller reads of a child that worked: its answer, or that its budget was too small for one. */
+struct str result_said(enum outcome outcome, struct str response);
 /* As spawn_agent shows it to the parent. */
 struct str result_text(struct deciding *d, const struct agent *agent, const struct ending *ending);
+/* Appends which of the files that it changed another child had changed before, behind `opening`; nothing where there is none. */
+void result_notice(const struct run *run, const struct agent *agent, const char *opening,
+                   struct buf *out);
 void child_stamp(const struct agent *agent,
                  struct event *event); /* task_id, sub_agent_id, step_idx */
 
