@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "engine/plane.h"
 #include "engine/wake.h"
 
 #define LEASE_MS 15000
@@ -162,9 +163,36 @@ static int take_lease(struct task *task, struct store *store)
 }
 
 /* Nobody else knows the run yet: its lease is ours. */
+/* What the control plane says now goes into the start message: a run keeps to it. */
+static int add_control(struct task *task, struct store *store)
+{
+    const struct plane_ids ids = {task->session_id, task->user_id, task->workspace_id};
+    struct plane plane;
+    struct control control;
+    struct jw w;
+    int result = plane_load(&plane, store, &ids, &task->err) != 0 ||
+                         plane_control(&plane, &control, &task->err) != 0
+                     ? -1
+                     : 0;
+    if (result == 0 && !control_is_empty(&control)) {
+        task->body.n--; /* its closing bracket */
+        buf_text(&task->body, ",\"control\":");
+        jw_init(&w, &task->body);
+        control_print(&control, &w);
+        buf_char(&task->body, '}');
+        if (task->body.failed)
+            result = err_set(&task->err, ERR_CONFIG,
+                             "the agent registry and its profiles are too large");
+    }
+    plane_release(&plane);
+    return result;
+}
+
 static int begin_run(struct task *task, struct store *store)
 {
     int64_t message_id;
+    if (add_control(task, store) != 0)
+        return -1;
     const struct run_begin begin = {.run_id = id_str(&task->run),
                                     .session_id = task->session_id,
                                     .user_id = task->user_id,

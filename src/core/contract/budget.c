@@ -113,13 +113,25 @@ static int64_t output_affordable(int64_t money, const struct quote *quote)
     return quote->price_out_nano > 0 ? (money - input_cost) / quote->price_out_nano : INT64_MAX;
 }
 
+/* The asker's reserve is kept back in its ancestors too, on top of their own: its last turn is paid from all of them. */
+static struct amount kept_back_in(const struct account *a, const struct account *asker,
+                                  struct amount reserve)
+{
+    if (a == asker)
+        return reserve;
+    return (struct amount){
+        .tokens = add_saturating(reserve.tokens, at_least_zero(a->kept_back.tokens)),
+        .cost_nano = add_saturating(reserve.cost_nano, at_least_zero(a->kept_back.cost_nano)),
+    };
+}
+
 /* The largest output limit that every account of the chain can carry. */
 static int64_t output_possible(const struct account *account, const struct quote *quote,
                                struct amount reserve, enum view view)
 {
     int64_t output = quote->output_limit;
     for (const struct account *a = account; a; a = a->parent) {
-        struct amount kept_back = a == account ? reserve : a->kept_back;
+        struct amount kept_back = kept_back_in(a, account, reserve);
         if (a->limits.tokens != UNLIMITED) {
             int64_t tokens = free_of(a->limits.tokens, a->spent.tokens, a->reserved.tokens,
                                      kept_back.tokens, view);

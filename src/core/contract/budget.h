@@ -35,8 +35,8 @@ enum budget_answer {
 };
 
 /* Looks only; output_limit = min(wanted, what tokens leave, what money affords), at least
- * OUTPUT_MIN. `reserve` is kept back from the agent's own limits (for its last turn), 0 for the
- * last turn itself. */
+ * OUTPUT_MIN. `reserve` is kept back from the agent's limits and its ancestors' (for its last turn),
+ * 0 for the last turn itself. */
 enum budget_answer budget_quote(const struct account *account, const struct quote *quote,
                                 struct amount reserve, struct amount *amount,
                                 int64_t *output_limit);

@@ -109,7 +109,12 @@ struct delegation {
     int64_t max_retries, attempt_timeout_ms;
     struct list write_paths, ownership;
     struct str working_directory;
-    struct str model; /* a model that the caller names */
+    struct str model;                /* a model that the caller names */
+    struct str model_asked;          /* what a model wanted instead of `model`, and does not get */
+    struct list allowed_models;      /* names of settings; absent: as the parent's */
+    struct str profile_id, agent_id; /* of the registry */
+    struct list skills, mcp_servers; /* already within the parent's; absent: as the parent's */
+    int64_t context_window;          /* of the profile */
     int64_t step_idx;
 };
 

@@ -34,6 +34,7 @@ void delegation_init(struct delegation *request, enum door door)
         .max_retries = ASK_NOTHING,
         .attempt_timeout_ms = ASK_NOTHING,
         .step_idx = ASK_NOTHING,
+        .context_window = ASK_NOTHING,
     };
 }
 
@@ -179,14 +180,15 @@ static int check_root(struct derivation *d, struct err *err)
 
 static struct list models_of(struct derivation *d)
 {
-    if (d->parent)
-        return list_copy(d->arena, &d->parent->model.allowed_models);
-    if (d->settings->allowed_models.state == LIST_SET)
-        return list_copy(d->arena, &d->settings->allowed_models);
     struct list all = {LIST_SET, NULL, 0};
-    for (size_t i = 0; i < d->settings->model_count; i++)
-        list_add(d->arena, &all, d->settings->models[i].name);
-    return all;
+    if (d->parent)
+        all = d->parent->model.allowed_models;
+    else if (d->settings->allowed_models.state == LIST_SET)
+        all = d->settings->allowed_models;
+    else
+        for (size_t i = 0; i < d->settings->model_count; i++)
+            list_add(d->arena, &all, d->settings->models[i].name);
+    return list_intersect(d->arena, &all, &d->request->allowed_models);
 }
 
 /* The first model of the pool that the contract may use. */
@@ -265,6 +267,15 @@ static int layer_root_settings(struct derivation *d, struct err *err)
     return 0;
 }
 
+/* Whether a role that may start others is offered this tool of its parent's: the door that takes one role,
+ * and what looks after children. Doors that take no role would only ever be refused. */
+static bool is_door_of_roles(struct str tool)
+{
+    const struct tool_info *info = tool_info_find(tool);
+    return info && info->group == GROUP_DELEGATE &&
+           (str_is(tool, door_text(DOOR_SPAWN_AGENT)) || str_starts(tool, STR("agent_")));
+}
+
 /* A role that may start others needs the parent's doors to do so; its own list names only its
  * work. */
 static int layer_role(struct derivation *d, struct err *err)
@@ -277,9 +288,8 @@ static int layer_role(struct derivation *d, struct err *err)
     d->tools = list_split(d->arena, d->role->tools);
     const struct list *has = &d->parent->permissions.allowed_tools;
     for (size_t i = 0; d->role->spawn_roles[0] && i < has->n; i++) {
-        const struct tool_info *info = tool_info_find(has->items[i]);
-        if (d->out->agent.depth < d->parent->permissions.max_delegation_depth && info &&
-            info->group == GROUP_DELEGATE)
+        if (d->out->agent.depth < d->parent->permissions.max_delegation_depth &&
+            is_door_of_roles(has->items[i]))
             list_add(d->arena, &d->tools, has->items[i]);
     }
     return 0;
@@ -299,6 +309,7 @@ static int layer_call(struct derivation *d, struct err *err)
                        (int)(d->model->name.n < 64 ? d->model->name.n : 64), d->model->name.p);
     overlay(&d->limits.tool_calls, asked->tool_calls);
     overlay(&d->limits.turns, asked->turns);
+    overlay(&d->limits.context_tokens, d->request->context_window);
     overlay(&d->limits.context_tokens, asked->context_tokens);
     overlay(&d->limits.tokens, asked->tokens);
     overlay(&d->limits.cost_nano, asked->cost_nano);
@@ -326,6 +337,8 @@ static int fill_identity(struct derivation *d, struct err *err)
         out->agent.name = d->parent ? arena_printf(arena, "%s-%lld", kind, (long long)ordinal)
                                     : arena_copy(arena, STR("root"));
     out->agent.role = d->role ? str_from(d->role->name) : STR_NONE;
+    out->agent.profile_id = arena_copy(arena, d->request->profile_id);
+    out->agent.agent_id = arena_copy(arena, d->request->agent_id);
     out->agent.runner = STR("native");
     out->parent.run_id = arena_copy(arena, facts->run_id);
     out->parent.agent_id = arena_copy(arena, facts->parent_agent_id);
@@ -352,6 +365,13 @@ static int fill_outputs(struct derivation *d, struct err *err)
     out->permissions.skills = parent ? list_copy(d->arena, &parent->permissions.skills) : none;
     out->permissions.mcp_servers =
         parent ? list_copy(d->arena, &parent->permissions.mcp_servers) : none;
+    if (d->request->skills.state == LIST_SET)
+        out->permissions.skills = list_copy(d->arena, &d->request->skills);
+    if (d->request->mcp_servers.state == LIST_SET)
+        out->permissions.mcp_servers = list_copy(d->arena, &d->request->mcp_servers);
+    if (d->request->model_asked.p)
+        clamp_record(d, "model.model", json_of_text(d->arena, d->request->model_asked),
+                     json_of_text(d->arena, out->model.model), "profile");
     out->permissions.network =
         parent ? arena_copy(d->arena, parent->permissions.network) : STR("none");
     out->execution.close = parent && d->settings->hold_children ? CLOSE_HELD : CLOSE_ON_COMPLETION;

@@ -150,7 +150,8 @@ static bool door_is_open(const struct derivation *d, struct str tool)
     for (size_t i = 0; i < sizeof doors / sizeof doors[0]; i++)
         if (str_is(tool, doors[i].tool))
             return doors[i].by == BY_SPAWN ? spawn : sub_agent;
-    return str_is(tool, "delegate") || sub_agent || spawn;
+    bool delegate = d->settings->agent_ids.n > 0;
+    return str_is(tool, "delegate") ? delegate : sub_agent || spawn || delegate;
 }
 
 static struct list tools_offered(struct derivation *d)

@@ -70,6 +70,7 @@ struct settings {
     struct profile *profiles;
     size_t profile_count;
     struct list available_tools; /* what this build and machine offer */
+    struct list agent_ids; /* that delegate can name: from the run's registry, not from config */
 };
 
 void settings_init(struct settings *settings); /* the built-in defaults above, no models */

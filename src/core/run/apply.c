@@ -26,7 +26,7 @@ static void attempt_reset(struct run *run, struct agent *agent)
     arena_release(&agent->history);
     agent->message_count = 0;
     agent->compact_at = 0;
-    agent->steered = LIST_NONE;
+    agent->steered_told = 0;
     agent->summaries = SUMMARIES_WORK;
     agent->generation++;
     memset(&agent->conversation, 0, sizeof agent->conversation);
@@ -50,6 +50,19 @@ static void account_open(struct run *run, struct agent *agent)
     agent->account.limits = agent->contract.execution.budget;
 }
 
+static int control_take(struct run *run, struct str text, struct err *err)
+{
+    control_init(&run->control);
+    if (text.p == NULL)
+        return 0;
+    struct js *doc = js_parse(text, err);
+    int result = doc != NULL ? control_parse(&run->arena, doc, &run->control, err) : -1;
+    js_free(doc);
+    if (result == 0)
+        control_settings(&run->arena, &run->control, &run->settings);
+    return result;
+}
+
 static int apply_run_started(struct run *run, struct agent *agent, const struct event *e,
                              struct err *err)
 {
@@ -67,6 +80,8 @@ static int apply_run_started(struct run *run, struct agent *agent, const struct 
     int result = settings_parse(&run->arena, doc, &run->settings, err);
     js_free(doc);
     if (result != 0)
+        return -1;
+    if (control_take(run, e->control, err) != 0)
         return -1;
     if (e->contract.p != NULL &&
         contract_parse(&agent->arena, e->contract, &agent->contract, err) != 0)
@@ -164,10 +179,12 @@ static int apply_created(struct run *run, struct agent *unused, const struct eve
     struct call *call = call_find(parent, agent->parent_call);
     if (call == NULL)
         return out_of_place(e, err);
-    if (call->awaits == CALL_WORKS)
+    /* A job in the background is not awaited by the call that made it: its parent goes on and keeps its slot. */
+    bool awaited = agent->contract.receipt.door != DOOR_SPAWN;
+    if (awaited && call->awaits == CALL_WORKS)
         call->awaits = CALL_AWAITS_CHILDREN; /* it is not running yet: nothing to count anew */
     call_adopt(parent, call, agent->no, number(e->item, 0));
-    call->children_open++;
+    call->children_open += awaited;
     call_move(parent, call, CALL_RUNNING);
     slot_enqueue(run, agent, e->seq);
     slot_yield(run, parent);
@@ -233,13 +250,13 @@ static int apply_steered(struct run *run, struct agent *agent, const struct even
 {
     if (agent->phase == PHASE_DONE)
         return out_of_place(e, err);
-    struct str *items =
-        arena_alloc(&agent->history, (agent->steered.n + 1) * sizeof *agent->steered.items);
-    for (size_t i = 0; i < agent->steered.n; i++)
+    /* Not in the history: what was sent to a child that has not started yet, or starts anew, is not lost. */
+    size_t n = agent->steered.n;
+    struct str *items = arena_alloc(&agent->arena, (n + 1) * sizeof *items);
+    for (size_t i = 0; i < n; i++)
         items[i] = agent->steered.items[i];
-    items[agent->steered.n] = arena_copy(&agent->history, e->text);
-    agent->steered.items = items;
-    agent->steered.n++;
+    items[n] = arena_copy(&agent->arena, e->text);
+    agent->steered = (struct list){LIST_SET, items, n + 1};
     return 0;
 }
 
@@ -273,7 +290,7 @@ static int apply_attempt(struct run *run, struct agent *agent, const struct even
     agent->response = STR_NONE;
     agent->attempt = number(e->attempt, 0);
     agent->phase = PHASE_READY;
-    slot_take(run, agent);
+    slot_enqueue(run, agent, e->seq);
     timer_set(run, agent, TIMER_ATTEMPT, e->ts + agent->contract.execution.attempt_timeout_ms);
     return 0;
 }
@@ -348,7 +365,7 @@ static int apply_message(struct run *run, struct agent *agent, const struct even
     message_push(agent, &message);
     agent->context_new += budget_estimate(message.text);
     if (str_is(e->note, "steer"))
-        agent->steered = LIST_NONE; /* one message tells all of them */
+        agent->steered_told = agent->steered.n; /* one message tells all of them */
     else if (str_is(e->note, "warn"))
         agent->turns = TURNS_WARNED;
     else if (str_starts(e->note, STR("last_turn"))) {
@@ -359,6 +376,27 @@ static int apply_message(struct run *run, struct agent *agent, const struct even
         agent->compact_at = agent->message_count - 1;
     else if (e->note.n > 0)
         agent->nudges++;
+    return 0;
+}
+
+/* What runs already goes on; nothing new is started until the answer is there. */
+static int apply_paused(struct run *run, struct agent *agent, const struct event *e,
+                        struct err *err)
+{
+    if (agent->no != 0 || agent->pause != PAUSE_AHEAD ||
+        (agent->phase != PHASE_READY && agent->phase != PHASE_TOOLS))
+        return out_of_place(e, err);
+    agent->pause = PAUSE_ASKED;
+    agent->pause_id = arena_copy(&agent->arena, e->call_id);
+    return 0;
+}
+
+static int apply_unpaused(struct run *run, struct agent *agent, const struct event *e,
+                          struct err *err)
+{
+    if (agent->pause != PAUSE_ASKED)
+        return out_of_place(e, err);
+    agent->pause = str_is(e->outcome, "go_on") ? PAUSE_GO_ON : PAUSE_STOP;
     return 0;
 }
 
@@ -628,6 +666,22 @@ static int apply_asked(struct run *run, struct agent *agent, const struct event 
     return 0;
 }
 
+/* Files that a call changed, and for a child also which of them another child had changed before. */
+static void modified_add(struct run *run, struct agent *agent, struct str files)
+{
+    size_t known = agent->files_modified.n;
+    files_add(agent, &agent->files_modified, files);
+    for (size_t i = known; agent->no != 0 && i < agent->files_modified.n; i++) {
+        struct str path = agent->files_modified.items[i];
+        const struct agent *earlier = map_set(&run->modifiers, path, agent);
+        if (earlier == NULL)
+            continue;
+        agent->clashes = grow(agent->clashes, agent->clash_count, &agent->clash_capacity,
+                              sizeof *agent->clashes);
+        agent->clashes[agent->clash_count++] = (struct clash){path, earlier->no};
+    }
+}
+
 static int apply_call_finished(struct run *run, struct agent *agent, const struct event *e,
                                struct err *err)
 {
@@ -639,7 +693,7 @@ static int apply_call_finished(struct run *run, struct agent *agent, const struc
         e->type == EVENT_TOOL_FINISHED && str_is(e->outcome, "ok") ? TOOL_OK : TOOL_ERROR;
     call_move(agent, call, CALL_DONE);
     files_add(agent, &agent->files_read, e->files_read);
-    files_add(agent, &agent->files_modified, e->files_modified);
+    modified_add(run, agent, e->files_modified);
     agent->context_new += budget_estimate(call->result);
     if (--agent->calls_open > 0) {
         slot_yield(run, agent);
@@ -682,6 +736,8 @@ static apply_fn *const table[EVENT_TYPE_COUNT] = {
     [EVENT_AGENT_AWAITING] = apply_awaiting,
     [EVENT_AGENT_STEERED] = apply_steered,
     [EVENT_RUN_JOINING] = apply_joining,
+    [EVENT_RUN_PAUSED] = apply_paused,
+    [EVENT_RUN_UNPAUSED] = apply_unpaused,
     [EVENT_AGENT_MESSAGE] = apply_message,
     [EVENT_AGENT_MASKED] = apply_masked,
     [EVENT_AGENT_COMPACTED] = apply_compacted,

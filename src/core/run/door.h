@@ -7,6 +7,10 @@
 #include "core/run/doors.h"
 #include "core/run/state.h"
 
+/* Of arguments that every door takes. */
+#define CONTEXT_BYTES_MAX 65536
+#define SCOPE_BYTES_MAX 4096
+
 struct door_ops {
     /* The call was requested: makes children, asks for facts, or finishes it. */
     void (*start)(struct deciding *d, struct agent *agent, struct call *call,
@@ -21,8 +25,8 @@ struct door_ops {
 
 /* doors.c's table names these. */
 extern const struct door_ops door_spawn_agent, door_spawn, door_spawn_await, door_fan_out,
-    door_delegate_task, door_agent_status, door_agent_send, door_agent_cancel, door_agent_result,
-    door_agent_merge;
+    door_delegate_task, door_delegate, door_agent_status, door_agent_send, door_agent_cancel,
+    door_agent_result, door_agent_merge;
 
 /* children.c */
 /* Makes a child for the call; item: its place among the call's tasks, EVENT_ABSENT where there is one. -1 with err: refused. */
@@ -30,9 +34,11 @@ int child_make(struct deciding *d, struct agent *parent, const struct call *call
                const struct delegation *request, int64_t item, struct err *err);
 /* The call's answer is this error; a refusal by policy or budget is an event of its own. */
 void door_refuse(struct deciding *d, struct agent *agent, struct call *call, const struct err *why);
-/* Asks for the files of a JSON array of paths. */
+/* Asks for the files of a JSON array of paths: as the read tool shows them, or their bare texts for a prompt. */
 void door_gather(struct deciding *d, const struct agent *agent, const struct call *call,
                  struct str paths);
+void door_gather_texts(struct deciding *d, const struct agent *agent, const struct call *call,
+                       struct str paths);
 /* How a child that has ended did. */
 struct ending ending_of(const struct agent *child);
 bool ending_worked(enum outcome outcome);

@@ -96,6 +96,22 @@ static const char fan_out_schema[] =
     "only lower the configured limit\"}"
     "},\"required\":[\"tasks\"]}";
 
+static const char delegate_description[] = "Hand a task to one of the registered agents. It works "
+                                           "with the model, tools and instructions of "
+                                           "its own profile and returns a result summary.";
+static const char delegate_schema[] =
+    "{\"type\":\"object\",\"properties\":{"
+    "\"agent_id\":{\"type\":\"string\",$AGENTS\"description\":\"Which agent, as your instructions "
+    "list them\"},"
+    "\"task\":{\"type\":\"string\",\"description\":\"Clear task description\"},"
+    "\"context\":{\"type\":\"string\",\"description\":\"Information to pass on; the agent sees "
+    "nothing else of this conversation\"},"
+    "\"model_override\":{\"type\":\"string\",\"description\":\"Another model, where the agent's "
+    "profile allows it\"},"
+    "\"forward_skills\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
+    "\"mcp_servers\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"
+    "},\"required\":[\"agent_id\",\"task\"]}";
+
 #define ONE_CHILD                                                                                  \
     "\"task_id\":{\"type\":\"string\",\"description\":\"Id of one of your sub-agents, as "         \
     "agent_status "                                                                                \
@@ -114,6 +130,7 @@ const struct door_tool door_tools[] = {
     {"spawn_await", spawn_await_description, spawn_await_schema, &door_spawn_await},
     {"delegate_task", delegate_task_description, delegate_task_schema, &door_delegate_task},
     {"fan_out", fan_out_description, fan_out_schema, &door_fan_out},
+    {"delegate", delegate_description, delegate_schema, &door_delegate},
     {"agent_status", "List the sub-agents that you started, with their state and what they spent.",
      nothing_schema, &door_agent_status},
     {"agent_send",
@@ -187,6 +204,9 @@ void door_schema_print(const struct door_tool *door, const struct settings *sett
         } else if (str_starts(rest, STR("$PROFILES"))) {
             add_profiles(settings, out);
             n = sizeof "$PROFILES" - 1;
+        } else if (str_starts(rest, STR("$AGENTS"))) {
+            add_enum(out, &settings->agent_ids);
+            n = sizeof "$AGENTS" - 1;
         } else {
             n = 0;
             break;

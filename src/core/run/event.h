@@ -28,6 +28,7 @@ struct contract;
     X(task, S)                                                                                     \
     X(asker, S)    /* who answers questions: terminal | nobody */                                  \
     X(settings, J) /* config as it was when the run started */                                     \
+    X(control, J)  /* registry, profiles and pin as they were when the run started */              \
     X(contract, J)                                                                                 \
     X(owner, S)                                                                                    \
     X(epoch, I)                                                                                    \
@@ -116,7 +117,7 @@ struct contract;
 #define EVENT_TYPES(X)                                                                             \
     X(INBOX_TAKEN, "inbox.taken", (effects, inbox_id, kind, sender, body))                         \
     X(RUN_STARTED, "run.started",                                                                  \
-      (run_id, session_id, user_id, workspace_id, workspace_path, task, asker, settings,           \
+      (run_id, session_id, user_id, workspace_id, workspace_path, task, asker, settings, control,  \
        contract))                                                                                  \
     X(RUN_RESUMED, "run.resumed", (effects, owner, epoch))                                         \
     X(RUN_COMPLETED, "run.completed", (outcome, response, result))                                 \
@@ -135,10 +136,12 @@ struct contract;
     X(SUBAGENT_COMPLETED, "agent.subagent_completed", (task_id, sub_agent_id, step_idx))           \
     X(SUBAGENT_CLOSED, "agent.subagent_closed",                                                    \
       (task_id, sub_agent_id, step_idx, final_status, close_reason, result))                       \
-    X(ITEM_REFUSED, "agent.item_refused", (item, error))                                           \
+    X(ITEM_REFUSED, "agent.item_refused", (item, depth, error))                                    \
     X(AGENT_AWAITING, "agent.awaiting", (jobs))                                                    \
     X(AGENT_STEERED, "agent.steered", (text))                                                      \
     X(RUN_JOINING, "run.joining", (outcome, error))                                                \
+    X(RUN_PAUSED, "run.paused", (count))                                                           \
+    X(RUN_UNPAUSED, "run.unpaused", (outcome))                                                     \
     X(AGENT_MESSAGE, "agent.message", (role, note, text))                                          \
     X(AGENT_MASKED, "agent.masked", (count, tokens, kept))                                         \
     X(AGENT_COMPACTED, "agent.compacted", (outcome, text, opening, kept))                          \

@@ -28,6 +28,10 @@ struct str prompt_root(struct deciding *d)
         buf_text(&out, "\n\n");
         profiles_prompt(&run->settings, &out);
     }
+    if (run->control.registry.count > 0) {
+        buf_text(&out, "\n\n");
+        registry_prompt(&run->control.registry, &out);
+    }
     struct str text = keep(d, buf_view(&out));
     buf_release(&out);
     return text;

@@ -3,6 +3,7 @@
 #define CADRE_CORE_RUN_STATE_H
 
 #include "base/map.h"
+#include "core/contract/registry.h"
 #include "core/run/run.h"
 
 struct timer {
@@ -16,6 +17,7 @@ struct run {
     struct str id, session_id, user_id, workspace_id, workspace_path, task, instructions;
     enum asker asker;
     struct settings settings;
+    struct control control; /* the registry, and what is pinned */
     enum run_status status;
     enum outcome outcome;
     uint64_t seq;
@@ -185,6 +187,12 @@ void child_stamp(const struct agent *agent,
 /* retry.c */
 int64_t retry_delay(const struct run *run, const struct agent *agent,
                     const struct model_failure *failure);
+
+/* start.c: how a run begins */
+void inbox_start(struct deciding *d, const struct js *body);
+/* The settings know the agents of the registry. */
+void control_settings(struct arena *arena, const struct control *control,
+                      struct settings *settings);
 
 /* prompt.c */
 struct str prompt_root(struct deciding *d);
