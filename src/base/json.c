@@ -2,7 +2,6 @@
  * their source) and room for a few items, and an arena for more: a container's items stand in one piece. Containers are kept on a stack of
  * at most 64 levels, not by recursion. Every reply, event and contract passes through here, so nothing is allocated per value and
  * nothing is quadratic. Looking into it is in jsonlook.c, writing and printing in jsonwriter.c. Pure; a document belongs to one thread at a time. */
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -223,6 +222,14 @@ static int read_integer(struct parser *p, struct js *value)
     return 0;
 }
 
+/* What strtod reads, whatever the locale says. */
+static char decimal_point(void)
+{
+    char half[8];
+    snprintf(half, sizeof half, "%.1f", 0.5);
+    return half[1];
+}
+
 static int read_real(struct parser *p, struct js *value)
 {
     char text[NUMBER_MAX + 1];
@@ -233,7 +240,7 @@ static int read_real(struct parser *p, struct js *value)
     text[n] = '\0';
     char *point = strchr(text, '.');
     if (point != NULL)
-        *point = localeconv()->decimal_point[0]; /* strtod reads the locale's */
+        *point = decimal_point();
     value->kind = JS_REAL;
     value->real = strtod(text, NULL);
     return isfinite(value->real) ? 0 : fail_at(p, value->begin, "this number is too large");

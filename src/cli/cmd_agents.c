@@ -7,7 +7,8 @@ static enum exit_code list(struct invocation *invocation);
 static enum exit_code show(struct invocation *invocation);
 
 extern const struct command cmd_agents_register, cmd_agents_unregister, cmd_agents_profile,
-    cmd_agents_registry, cmd_agents_pin, cmd_agents_unpin, cmd_agents_pins, cmd_agents_history;
+    cmd_agents_registry, cmd_agents_pin, cmd_agents_unpin, cmd_agents_pins, cmd_agents_history,
+    cmd_agents_explain;
 
 static const struct option options[] = {
     OPTIONS_COMMON,
@@ -35,17 +36,9 @@ static const struct command cmd_agents_show = {
 };
 
 static const struct command *const parts[] = {
-    &cmd_agents_list,
-    &cmd_agents_show,
-    &cmd_agents_register,
-    &cmd_agents_unregister,
-    &cmd_agents_profile,
-    &cmd_agents_registry,
-    &cmd_agents_pin,
-    &cmd_agents_unpin,
-    &cmd_agents_pins,
-    &cmd_agents_history,
-    NULL,
+    &cmd_agents_list,       &cmd_agents_show,    &cmd_agents_explain,  &cmd_agents_register,
+    &cmd_agents_unregister, &cmd_agents_profile, &cmd_agents_registry, &cmd_agents_pin,
+    &cmd_agents_unpin,      &cmd_agents_pins,    &cmd_agents_history,  NULL,
 };
 
 const struct command cmd_agents = {

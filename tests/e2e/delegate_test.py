@@ -130,6 +130,26 @@ class Delegation(unittest.TestCase):
                 self.assertIn(text, self.answer())
                 self.assertEqual(self.children, [])
 
+    def test_explain_shows_the_contract_and_where_its_values_come_from(self):
+        with Workspace({}, CONFIG.format(url="http://127.0.0.1:9/v1")) as space:
+            (space.files / "writer.json").write_text(json.dumps(WRITER))
+            for line in (["profile", "put", "writer.json"], ["register", "@writer", WRITER["id"], "Writes"]):
+                self.assertEqual(space.run(["agents", *line]).returncode, 0)
+
+            def explain(name):
+                done = space.run(["agents", "explain", name, "--json"])
+                self.assertEqual(done.returncode, 0, done.stderr)
+                return {line["field"]: line for line in json_lines(done.stdout)}
+
+            writer, tester = explain("@writer"), explain("tester")
+            self.assertEqual((writer["model.model"]["value"], writer["model.model"]["from"]), ("other", "profile"))
+            self.assertEqual(writer["permissions.allowed_tools"]["value"], ["read", "ls"])
+            self.assertEqual(writer["execution.budget.tool_calls"]["from"], "built-in")
+            self.assertEqual((tester["execution.budget.tool_calls"]["value"],
+                              tester["execution.budget.tool_calls"]["from"]), (20, "role"))
+            self.assertEqual(tester["permissions.spawn_roles"]["value"], ["reviewer"])
+            self.assertEqual(space.run(["agents", "explain", "nobody"]).returncode, 2)
+
     def test_a_pinned_profile_rules_the_root(self):
         self.run_root(rule("ROOT", 0, text="done"), before=[["pin", "@writer", "--global"]])
         root = self.of("ROOT")[0]

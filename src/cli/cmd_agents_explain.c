@@ -1,0 +1,284 @@
+/* `cadre agents explain`: the contract that a child of this role, or this agent, would get from a root here and now, and where each
+ * of its values comes from. Derives it as a run would; starts nothing. */
+#include <stdio.h>
+
+#include "cli/agents.h"
+#include "core/contract/contract.h"
+
+static enum exit_code run(struct invocation *invocation);
+
+static const struct option options[] = {
+    {"config", "FILE", "the user's config file"},
+    {"model", "NAME", "as for cadre run"},
+    {"base-url", "URL", "as for cadre run"},
+    {"mode", "MODE", "as for cadre run"},
+    OPTIONS_COMMON,
+    OPTION_END,
+};
+
+const struct command cmd_agents_explain = {
+    .name = "agents explain",
+    .summary =
+        "show the contract that a role or an agent would get, and where each value comes from",
+    .usage = "ROLE|@AGENT",
+    .details = "A role is researcher, planner, executor, reviewer or tester; an agent is an entry "
+               "of the registry.",
+    .example = "cadre agents explain reviewer --base-url http://127.0.0.1:9/v1 --model any",
+    .options = options,
+    .operand_min = 1,
+    .operand_max = 1,
+    .run = run,
+};
+
+struct explained {
+    struct arena arena;
+    struct settings *settings;
+    struct settings config, defaults;
+    struct delegation request;
+    struct contract root, child;
+    const struct role *role;
+};
+
+/* --- where values come from ------------------------------------------------------------------------------- */
+
+static const char *setting_source(int64_t value, int64_t built_in)
+{
+    return value != built_in ? "config" : "built-in";
+}
+
+static const char *clamped_by(const struct contract *contract, const char *field)
+{
+    for (size_t i = 0; i < contract->receipt.clamp_count; i++)
+        if (str_is(contract->receipt.clamps[i].field, field))
+            return contract->receipt.clamps[i].by.p;
+    return NULL;
+}
+
+static const char *budget_source(const struct explained *x, const char *key)
+{
+    const struct limits *child = &x->settings->child, *built_in = &x->defaults.child;
+    if (strcmp(key, "tool_calls") == 0)
+        return x->role ? "role" : setting_source(child->tool_calls, built_in->tool_calls);
+    if (strcmp(key, "context_tokens") == 0)
+        return x->role                                    ? "role"
+               : x->request.context_window != ASK_NOTHING ? "profile"
+               : child->context_tokens != built_in->context_tokens
+                   ? "config"
+                   : "a quarter of the model's window";
+    if (strcmp(key, "wall_ms") == 0)
+        return x->role ? "role" : setting_source(child->wall_ms, built_in->wall_ms);
+    if (strcmp(key, "tokens") == 0)
+        return setting_source(child->tokens, built_in->tokens);
+    if (strcmp(key, "cost_usd") == 0)
+        return setting_source(child->cost_nano, built_in->cost_nano);
+    return setting_source(child->turns, built_in->turns);
+}
+
+static const char *tools_source(const struct explained *x)
+{
+    return x->role ? "role" : x->request.allowed_tools.state == LIST_SET ? "profile" : "parent";
+}
+
+static const char *model_source(const struct explained *x)
+{
+    return x->request.model.p ? "profile" : "parent";
+}
+
+struct value_row {
+    const char *section, *key;
+    const char *(*source)(const struct explained *x);
+    const char *fixed;
+};
+
+static const char *retries_source(const struct explained *x)
+{
+    return setting_source(x->settings->max_retries, x->defaults.max_retries);
+}
+
+static const char *attempt_source(const struct explained *x)
+{
+    return setting_source(x->settings->attempt_timeout_ms, x->defaults.attempt_timeout_ms);
+}
+
+static const char *gate_source(const struct explained *x)
+{
+    return setting_source(x->settings->gate, x->defaults.gate);
+}
+
+static const char *mode_source(const struct explained *x)
+{
+    return x->settings->inherit_mode == SWITCH_ON ? "parent" : "config";
+}
+
+static const char *spawn_source(const struct explained *x)
+{
+    return x->role ? "role" : "parent";
+}
+
+static const char *write_source(const struct explained *x)
+{
+    return x->role && x->role->writes != ROLE_WRITES ? "role" : "parent";
+}
+
+static const char *skills_source(const struct explained *x)
+{
+    return x->request.skills.state == LIST_SET ? "registry and profile" : "parent";
+}
+
+static const struct value_row rows[] = {
+    {"model", "model", model_source, NULL},
+    {"model", "pool", model_source, NULL},
+    {"model", "allowed_models", model_source, NULL},
+    {"permissions", "mode", mode_source, NULL},
+    {"permissions", "allowed_tools", tools_source, NULL},
+    {"permissions", "skills", skills_source, NULL},
+    {"permissions", "mcp_servers", skills_source, NULL},
+    {"permissions", "read_paths", NULL, "parent"},
+    {"permissions", "write_paths", write_source, NULL},
+    {"permissions", "network", NULL, "parent"},
+    {"permissions", "can_spawn_children", spawn_source, NULL},
+    {"permissions", "max_delegation_depth", NULL, "config"},
+    {"permissions", "spawn_roles", spawn_source, NULL},
+    {"execution", "attempt_timeout_ms", attempt_source, NULL},
+    {"execution", "max_retries", retries_source, NULL},
+    {"execution", "working_directory", NULL, "parent"},
+    {"isolation", "strategy", NULL, "built-in"},
+    {"outputs", "gate", gate_source, NULL},
+};
+
+/* --- the contract ---------------------------------------------------------------------------------------------- */
+
+static int fill_agent(struct explained *x, const struct plane *plane, struct str name,
+                      struct err *err)
+{
+    const struct registry_agent *agent = registry_find(&plane->registry, name);
+    struct profile_models models;
+    if (agent == NULL)
+        return err_set(err, ERR_NOT_FOUND, "no role and no registered agent is called \"%.*s\"",
+                       (int)(name.n < 64 ? name.n : 64), name.p);
+    const struct plane_profile *found = plane_profile(plane, agent->profile_id);
+    if (found == NULL)
+        return err_set(err, ERR_CONFIG, "the profile of this agent is gone");
+    if (agent_profile_models(&x->arena, &found->profile, x->settings, &models, err) != 0)
+        return -1;
+    x->request.door = DOOR_DELEGATE;
+    x->request.model = models.name;
+    x->request.allowed_models = models.allowed_models;
+    x->request.allowed_tools = tool_normal_list(&x->arena, &found->profile.allowed_tools);
+    x->request.profile_id = found->profile.id;
+    x->request.agent_id = agent->agent_id;
+    x->request.skills =
+        registry_skills(&x->arena, &x->root.permissions.skills, &found->profile, agent);
+    x->request.mcp_servers =
+        registry_mcp_servers(&x->arena, &x->root.permissions.mcp_servers, agent);
+    if (found->profile.context_window != UNLIMITED)
+        x->request.context_window = found->profile.context_window;
+    return 0;
+}
+
+static int derive(struct explained *x, const struct plane *plane, struct str name, struct err *err)
+{
+    struct facts facts = {.run_id = STR("RUN"),
+                          .agent_id = STR("ROOT"),
+                          .workspace_path = STR("."),
+                          .remaining_tokens = UNLIMITED,
+                          .remaining_cost_nano = UNLIMITED,
+                          .remaining_wall_ms = UNLIMITED,
+                          .asker = ASKER_ROOT};
+    struct delegation request;
+    delegation_init(&request, DOOR_ROOT);
+    request.task = STR("the root's task");
+    if (contract_root(&x->arena, x->settings, &request, &facts, &x->root, err) != 0)
+        return -1;
+    delegation_init(&x->request, DOOR_SPAWN_AGENT);
+    x->request.task = STR("the child's task");
+    x->role = role_find(name);
+    if (x->role)
+        x->request.role = name;
+    else if (fill_agent(x, plane, name, err) != 0)
+        return -1;
+    facts.parent_agent_id = facts.agent_id;
+    facts.agent_id = STR("CHILD");
+    facts.ordinal = 1;
+    facts.asker = ASKER_CHILD;
+    return contract_derive(&x->arena, &x->root, &x->request, &facts, x->settings, &x->child, err);
+}
+
+/* --- showing it ------------------------------------------------------------------------------------------------- */
+
+static void show_row(struct output *output, const struct explained *x, const char *section,
+                     const char *key, const struct js *value, const char *source)
+{
+    char field[96];
+    struct buf text;
+    buf_init(&text, 1 << 20);
+    snprintf(field, sizeof field, "%s.%s", section, key);
+    const char *clamp = clamped_by(&x->child, field);
+    if (output->format == OUTPUT_JSON) {
+        struct jw w;
+        jw_init(&w, &text);
+        jw_object(&w);
+        jw_ktext(&w, "type", "value");
+        jw_ktext(&w, "field", field);
+        struct buf json;
+        buf_init(&json, 1 << 20);
+        js_print(value, &json);
+        jw_kraw(&w, "value", buf_view(&json));
+        buf_release(&json);
+        jw_ktext(&w, "from", source);
+        if (clamp)
+            jw_ktext(&w, "narrowed_by", clamp);
+        jw_end_object(&w);
+        output_json(output, &text);
+    } else {
+        js_print(value, &text);
+        output_print(output, "%-36s %.*s  (%s%s%s)\n", field, STR_FMT(buf_view(&text)), source,
+                     clamp ? ", narrowed by " : "", clamp ? clamp : "");
+    }
+    buf_release(&text);
+}
+
+static void show(struct output *output, const struct explained *x, const struct js *contract)
+{
+    struct str key;
+    const struct js *value;
+    const struct js *budget = js_get(js_get(contract, "execution"), "budget");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        show_row(output, x, rows[i].section, rows[i].key,
+                 js_get(js_get(contract, rows[i].section), rows[i].key),
+                 rows[i].source ? rows[i].source(x) : rows[i].fixed);
+    for (void *i = js_next(budget, NULL, &key, &value); i; i = js_next(budget, i, &key, &value))
+        show_row(output, x, "execution.budget", key.p, value, budget_source(x, key.p));
+}
+
+static enum exit_code run(struct invocation *invocation)
+{
+    struct wire_request request = {.need = WIRE_MODEL, .workspace = STR_NONE};
+    struct explained x = {0};
+    struct agents agents;
+    struct wire *wire = NULL;
+    struct err err = ERR_INIT;
+    if (agents_open(&agents, invocation, &err) != 0)
+        return command_fail(invocation, &err);
+    arena_init(&x.arena);
+    settings_init(&x.defaults);
+    wire_flags(&invocation->arguments, &request.flags);
+    enum exit_code code = EXIT_CODE_DONE;
+    if (wire_open(&request, &wire, &err) == 0) {
+        x.config = wire_config(wire)->settings;
+        x.settings = &x.config;
+        for (size_t i = 0; i < agents.plane.registry.count; i++)
+            list_add(&x.arena, &x.config.agent_ids, agents.plane.registry.agents[i].agent_id);
+        if (derive(&x, &agents.plane, invocation->arguments.operands[0], &err) == 0) {
+            struct js *contract = js_parse(x.child.json, &err);
+            show(&invocation->output, &x, contract);
+            js_free(contract);
+        }
+    }
+    if (err.class != ERR_NONE)
+        code = command_fail(invocation, &err);
+    wire_close(wire);
+    arena_release(&x.arena);
+    agents_close(&agents);
+    return code;
+}
