@@ -190,6 +190,54 @@ static void arena_large_block_leaves_the_room_of_the_small_ones(void **state)
     arena_release(&arena);
 }
 
+static void arena_memory_is_zeroed_again_after_a_reset(void **state)
+{
+    struct arena arena;
+    arena_init(&arena);
+    arena_reset(&arena); /* of an empty one */
+    memset(arena_alloc(&arena, 700), 'x', 700);
+    memset(arena_alloc(&arena, 900), 'x', 900);
+    arena_reset(&arena);
+    assert_int_equal(arena.used, 0);
+    const char *again = arena_alloc(&arena, 1500);
+    for (int i = 0; i < 1500; i++)
+        assert_int_equal(again[i], 0);
+    memset(arena_alloc(&arena, 1 << 20), 'x', 1 << 20);
+    arena_reset(&arena);
+    arena_release(&arena);
+}
+
+static void arena_reserve_gives_one_piece(void **state)
+{
+    struct arena arena;
+    arena_init(&arena);
+    arena_alloc(&arena, 16);
+    arena_reserve(&arena, 4000);
+    char *first = arena_alloc(&arena, 2000), *second = arena_alloc(&arena, 2000);
+    assert_ptr_equal(first + 2000, second);
+    arena_release(&arena);
+}
+
+static void buf_expect_takes_what_is_expected_and_the_buf_grows_on(void **state)
+{
+    struct buf buf;
+    buf_init(&buf, 10000);
+    buf_expect(&buf, 3000);
+    assert_int_equal(buf.capacity, 3001);
+    for (int i = 0; i < 3000; i++)
+        buf_char(&buf, 'a');
+    assert_int_equal(buf.capacity, 3001);
+    buf_expect(&buf, 10);    /* less than it has: nothing */
+    buf_expect(&buf, 20000); /* more than it may have: nothing */
+    for (int i = 0; i < 7000; i++)
+        buf_char(&buf, 'b');
+    assert_false(buf.failed);
+    assert_int_equal(buf.n, 10000);
+    buf_char(&buf, 'c');
+    assert_true(buf.failed);
+    buf_release(&buf);
+}
+
 static void arena_copy_ends_with_a_nul_and_keeps_null(void **state)
 {
     struct arena arena;
@@ -470,6 +518,9 @@ int main(void)
         cmocka_unit_test(buf_view_of_an_empty_buf_is_an_empty_text),
         cmocka_unit_test(arena_memory_is_zeroed_aligned_and_apart),
         cmocka_unit_test(arena_large_block_leaves_the_room_of_the_small_ones),
+        cmocka_unit_test(arena_memory_is_zeroed_again_after_a_reset),
+        cmocka_unit_test(arena_reserve_gives_one_piece),
+        cmocka_unit_test(buf_expect_takes_what_is_expected_and_the_buf_grows_on),
         cmocka_unit_test(arena_copy_ends_with_a_nul_and_keeps_null),
         cmocka_unit_test(arena_printf_holds_short_and_long_texts),
         cmocka_unit_test(hash_of_empty_is_blake2b_256),

@@ -360,13 +360,13 @@ static void a_provider_can_have_a_maximum_of_its_own(void **state)
     for (unsigned i = 0; i < 4; i++)
         ask(rig, "http://a/v1", "run", i);
     assert_int_equal(rig->inner.in_flight, 2);
-    for (unsigned i = 0; i < 4; i++)
+    for (unsigned i = 0; i < 70; i++) /* all at once: somebody said that it takes so many */
         assert_int_equal(ask(rig, "http://b/v1", "run", i)->waits, 0);
-    assert_int_equal(rig->inner.in_flight, 6);
+    assert_int_equal(rig->inner.in_flight, 72);
     while (rig->inner.in_flight > 0) { /* answers make no more room than that */
         inner_reply(&rig->inner);
         settle(rig);
-        assert_true(rig->inner.in_flight <= 6);
+        assert_true(rig->inner.in_flight <= 72);
     }
     rig_close(rig);
 }

@@ -253,6 +253,56 @@ static void a_get_has_no_body(void **state)
     buf_release(&ask.heard);
 }
 
+/* Handles are used again: nothing of one request may be in the next. */
+static void a_request_has_nothing_of_the_one_before(void **state)
+{
+    const struct str secret[] = {STR("Authorization: Bearer sesame"), STR("X-Mark: a")};
+    const struct str other[] = {STR("X-Mark: ab")};
+    const struct {
+        enum http_method method;
+        const struct str *headers;
+        size_t count;
+        const char *path;
+    } turns[] = {{HTTP_POST, secret, 2, "/echo/1"},
+                 {HTTP_POST, other, 1, "/echo/2"},
+                 {HTTP_GET, NULL, 0, "/models"},
+                 {HTTP_POST, secret, 1, "/echo/1"},
+                 {HTTP_POST, NULL, 0, "/echo/1"}};
+    struct fixture *fixture = *state;
+    for (size_t i = 0; i < sizeof turns / sizeof turns[0]; i++) {
+        struct ask ask = {.fixture = fixture};
+        struct err err = ERR_INIT;
+        struct buf body;
+        char url[100], line[64];
+        bool posts = turns[i].method == HTTP_POST;
+        buf_init(&ask.heard, 10000);
+        buf_init(&body, 100);
+        buf_printf(&body, "body-%zu", i);
+        snprintf(url, sizeof url, "http://127.0.0.1:%d%s", loopback_port(fixture->server),
+                 turns[i].path);
+        const struct http_request request = {.method = turns[i].method,
+                                             .url = str_from(url),
+                                             .headers = turns[i].headers,
+                                             .header_count = turns[i].count,
+                                             .body = posts ? &body : NULL,
+                                             .deadlines = all_long,
+                                             .handlers = {on_data, on_done, &ask}};
+        assert_int_equal(http_start(fixture->http, &request, &ask.transfer, &err), 0);
+        wait_for(fixture, &ask);
+        assert_int_equal(ask.class, ERR_NONE);
+        snprintf(line, sizeof line, "%s %s HTTP/1.1\r\n", posts ? "POST" : "GET", turns[i].path);
+        assert_true(str_starts(buf_view(&ask.heard), str_from(line)));
+        assert_int_equal(strstr(ask.heard.p, "sesame") != NULL, turns[i].headers == secret);
+        assert_int_equal(strstr(ask.heard.p, "X-Mark: a\r\n") != NULL, i == 0);
+        assert_int_equal(strstr(ask.heard.p, "X-Mark: ab\r\n") != NULL, i == 1);
+        snprintf(line, sizeof line, "\r\n\r\nbody-%zu", i);
+        assert_int_equal(strstr(ask.heard.p, line) != NULL, posts);
+        buf_release(&ask.heard);
+        buf_release(&body);
+    }
+    assert_int_equal(loopback_accepted(fixture->server), 1);
+}
+
 static void an_error_status_is_an_answer_with_its_headers(void **state)
 {
     struct fixture *fixture = *state;
@@ -558,6 +608,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_error_status_is_an_answer_with_its_headers, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_connection_is_used_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_request_has_nothing_of_the_one_before, setup, teardown),
         cmocka_unit_test_setup_teardown(fifty_requests_run_at_once_and_each_ends_once, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_new_multi_handle_is_made_when_one_is_full, setup,
