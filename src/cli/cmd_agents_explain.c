@@ -8,7 +8,6 @@
 static enum exit_code run(struct invocation *invocation);
 
 static const struct option options[] = {
-    {"config", "FILE", "the user's config file"},
     {"model", "NAME", "as for cadre run"},
     {"base-url", "URL", "as for cadre run"},
     {"mode", "MODE", "as for cadre run"},

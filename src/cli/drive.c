@@ -156,7 +156,8 @@ static void on_event(void *user, const struct run *run, const struct event_row *
     else if (driver->display == DISPLAY_TREE || !view_knows(&driver->view, row->agent_no))
         view_update(&driver->view, run, row->agent_no, clock_now_ms());
     if (row->call_id.n > 0 &&
-        (str_is(row->category, "tool") || str_is(row->type, "permission.denied")))
+        (str_is(row->category, "tool") || str_is(row->type, "permission.denied") ||
+         str_is(row->type, "run.unpaused")))
         questions_drop(&driver->questions, row->call_id);
     if (driver->display == DISPLAY_JSON || driver->display == DISPLAY_LINES)
         catchup_event(&driver->catchup, row);

@@ -24,6 +24,8 @@ static const struct {
     const char *field;
 } table[] = {
     {"run.resumed", "resumed", SHOWN_SUMMARY, NULL},
+    {"run.paused", "asks", SHOWN_SUMMARY, NULL},
+    {"run.unpaused", "answer", SHOWN_SUMMARY, NULL},
     {"agent.subagent_created", "start", SHOWN_FIELD, "objective"},
     {"agent.subagent_attempt", "retry", SHOWN_IF_LATER, NULL},
     {"agent.subagent_failed", "failed", SHOWN_SUMMARY, NULL},

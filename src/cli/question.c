@@ -87,6 +87,26 @@ static void show_arguments(struct output *output, struct str json)
     js_free(arguments);
 }
 
+static void show_call(struct output *output, const struct question *question)
+{
+    output_print(output, " wants to use ");
+    output_styled(output, STYLE_BOLD, question->tool);
+    output_print(output, ":\n");
+    show_arguments(output, question->arguments);
+    output_print(output, "Allow it? [y/N] ");
+}
+
+static void show_pause(struct output *output, const struct question *question)
+{
+    struct err ignored = ERR_INIT;
+    struct js *arguments = js_parse(question->arguments, &ignored);
+    output_print(output, " has made %lld tool calls; it stops at %lld at the latest.\n",
+                 (long long)js_get_int(arguments, "tool_calls", 0),
+                 (long long)js_get_int(arguments, "hard_stop_at", 0));
+    output_print(output, "Let it go on? [y/N] ");
+    js_free(arguments);
+}
+
 static void show_first(struct questions *questions)
 {
     const struct question *question = questions->waiting[0];
@@ -94,11 +114,10 @@ static void show_first(struct questions *questions)
     questions->begin(questions->user);
     output_styled(output, STYLE_YELLOW, STR("? "));
     output_styled(output, STYLE_BOLD, question->agent);
-    output_print(output, " wants to use ");
-    output_styled(output, STYLE_BOLD, question->tool);
-    output_print(output, ":\n");
-    show_arguments(output, question->arguments);
-    output_print(output, "Allow it? [y/N] ");
+    if (question->tool.n > 0)
+        show_call(output, question);
+    else
+        show_pause(output, question);
     fflush(output->out);
     questions->line_length = 0;
     tcflush(questions->fd, TCIFLUSH);

@@ -1,5 +1,5 @@
-/* Questions to the person at the terminal: "may this tool run?". They are put one after the other;
- * the answer is a line on stdin. Loop thread. */
+/* Questions to the person at the terminal: "may this tool run?", or, where no tool is named, "may this
+ * agent go on?". They are put one after the other; the answer is a line on stdin. Loop thread. */
 #ifndef CADRE_CLI_QUESTION_H
 #define CADRE_CLI_QUESTION_H
 

@@ -60,6 +60,14 @@ static const struct call *call_in(const struct agent *agent, enum call_state sta
     return NULL;
 }
 
+/* A person decides whether it goes on; what runs already goes on meanwhile. */
+static void describe_pause(const struct agent *agent, struct view_agent *out, struct buf *text)
+{
+    out->state = TREE_ASKING;
+    buf_printf(text, "waiting for an answer: go on after %lld tool calls?",
+               (long long)agent->account.tool_calls);
+}
+
 /* What an agent does while calls are worked on; several at once are counted. */
 static void describe_calls(const struct agent *agent, struct view_agent *out, struct buf *text)
 {
@@ -79,6 +87,8 @@ static void describe_calls(const struct agent *agent, struct view_agent *out, st
         text_gist(text, running->call.arguments);
         if (agent->calls_open > 1)
             buf_printf(text, " and %zu more", agent->calls_open - 1);
+    } else if (agent->pause == PAUSE_ASKED) {
+        describe_pause(agent, out, text);
     } else {
         buf_text(text, "working on its calls");
     }
@@ -121,6 +131,10 @@ static void describe(const struct agent *agent, struct view_agent *out)
         buf_text(&text, "waiting for a slot");
         break;
     case PHASE_READY:
+        if (agent->pause == PAUSE_ASKED) {
+            describe_pause(agent, out, &text);
+            break;
+        }
         out->state = TREE_WAITING;
         buf_text(&text, agent->slot == SLOT_HELD ? "waiting for budget" : "waiting for a slot");
         break;

@@ -1,5 +1,5 @@
 /* Loading: finds the files, reads them in order, lays flags over them and fills the settings. Each step's rules live
- * elsewhere: key.h (keys), entry.c (files against the table), models.c (llm). Runs on the main thread before the loop
+ * elsewhere: key.h (keys), entry.c (files against the table), models.c (llm), profiles.c (spawn). Runs on the main thread before the loop
  * starts; nothing here touches the network. */
 #include "config/config.h"
 
@@ -233,7 +233,8 @@ int config_load(const struct config_flags *flags, const struct config_environmen
     fill_settings(config);
     if (config_models(config, flags, environment, err) != 0 ||
         config_recordings(config, environment, err) != 0 || config_providers(config, err) != 0 ||
-        config_cost(config, err) != 0 || find_store(&loader) != 0)
+        config_profiles(config, err) != 0 || config_cost(config, err) != 0 ||
+        find_store(&loader) != 0)
         goto out;
     result = 0;
 out:

@@ -22,9 +22,9 @@ static const char introduction[] =
     "   `$XDG_CONFIG_HOME/cadre/cadre.yaml` (`~/.config/cadre/cadre.yaml`);\n"
     "3. the project's file: `cadre.yaml` in the workspace. It may only narrow: lower a limit, "
     "choose a stricter mode,\n"
-    "   deny a tool. Whatever would widen (servers, models, the store, a larger limit) stops the "
-    "start and belongs in\n"
-    "   your own file;\n"
+    "   deny a tool, or add a spawn profile that your own file does not have. Whatever would widen "
+    "(servers, models, the\n"
+    "   store, a larger limit) stops the start and belongs in your own file;\n"
     "4. flags: `--api --base-url --model --mode --store --max-cost --timeout --max-concurrent`.\n"
     "\n"
     "Keys of model servers come from environment variables only; files name the variable. A wrong "
@@ -77,6 +77,16 @@ static const char introduction[] =
     "  shell: deny\n"
     "sub_agent:\n"
     "  max_concurrent: 4\n"
+    "tools:\n"
+    "  spawn:\n"
+    "    enabled: true\n"
+    "    profiles:\n"
+    "      researcher:\n"
+    "        bootstrap_files: [SOUL.md, AGENTS.md]\n"
+    "        system_prompt_file: RESEARCHER.md\n"
+    "        system_prompt: Research specialist. Focus on primary sources.\n"
+    "        tools: [web_search, read_file, grep]\n"
+    "        pool: default\n"
     "budget:\n"
     "  cost_usd: 2.50\n"
     "  wall_ms: 20m\n"
@@ -95,6 +105,8 @@ static const char *project_text(const struct config_key *key)
 {
     if (key->project == PROJECT_NEVER)
         return "no";
+    if (key->project == PROJECT_ADDS)
+        return "add";
     switch (key->type) {
     case TYPE_SWITCH:
         return "turn off";

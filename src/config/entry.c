@@ -4,9 +4,10 @@
 
 #include <stdio.h>
 
+#include "base/path.h"
 #include "core/contract/settings.h"
 
-enum { NAME_MAX_BYTES = 128 };
+enum { NAME_MAX_BYTES = 128, PROFILE_NAME_MAX = 64, NAMES_MAX = 256 };
 
 struct walk {
     struct config_entries *entries;
@@ -97,6 +98,20 @@ static int check_name(const struct walk *walk, const struct yaml_node *key)
                         "expected a name: at most 128 letters, digits and . _ : / @ + -");
 }
 
+/* A model reads these names in a schema and writes them back. */
+static int check_profile_name(const struct walk *walk, const struct yaml_node *key)
+{
+    bool good = key->text.n > 0 && key->text.n <= PROFILE_NAME_MAX;
+    for (size_t i = 0; good && i < key->text.n; i++) {
+        char c = key->text.p[i];
+        good = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+    }
+    if (good)
+        return 0;
+    return config_error(&key->place, EXCERPT_LINE, walk->err,
+                        "expected a profile's name: at most 64 small letters, digits, _ and -");
+}
+
 static int check_tool(const struct walk *walk, const struct yaml_node *key, struct str *name)
 {
     const struct tool_info *info = tool_info_find(key->text);
@@ -124,16 +139,39 @@ static int wrong_type(const struct walk *walk, const struct yaml_node *node, con
                         "expected %s, found %s", expected, found ? found : "a single value");
 }
 
-static int read_names(const struct walk *walk, const struct yaml_node *list,
-                      struct config_value *value)
+/* The path in normal form. Walls are the scope's work; this only tells early what it would refuse. */
+static int check_file(const struct walk *walk, const struct yaml_node *node, struct str *path)
+{
+    *path = path_normal(walk->entries->arena, node->text);
+    if (path->p && !str_is(*path, ".") && node->text.p[node->text.n - 1] != '/')
+        return 0;
+    return config_error(&node->place, EXCERPT_LINE, walk->err,
+                        "expected the path of a file inside the workspace, relative to it");
+}
+
+static const char *item_expected(enum config_type type)
+{
+    return type == TYPE_FILES ? "a path" : type == TYPE_TOOLS ? "a tool" : "a name";
+}
+
+static int read_names(const struct walk *walk, const struct config_key *key,
+                      const struct yaml_node *list, struct config_value *value)
 {
     if (list->kind != YAML_LIST)
-        return wrong_type(walk, list, "a list of names");
+        return wrong_type(walk, list, config_type_expected(key->type));
+    if (key->type != TYPE_NAMES && list->count > NAMES_MAX)
+        return config_error(&list->place, EXCERPT_LINE, walk->err, "expected at most %d items",
+                            NAMES_MAX);
     value->names = arena_alloc(walk->entries->arena, list->count * sizeof *value->names);
     for (const struct yaml_node *item = list->first; item; item = item->next) {
+        struct str text = item->text;
         if (item->kind != YAML_SCALAR || item->text.n == 0 || yaml_is_null(item))
-            return wrong_type(walk, item, "a name");
-        value->names[value->name_count++] = (struct config_name){item->text, item->place};
+            return wrong_type(walk, item, item_expected(key->type));
+        if (key->type == TYPE_FILES && check_file(walk, item, &text) != 0)
+            return -1;
+        if (key->type == TYPE_TOOLS && check_tool(walk, item, &text) != 0)
+            return -1;
+        value->names[value->name_count++] = (struct config_name){text, item->place};
     }
     return 0;
 }
@@ -141,8 +179,8 @@ static int read_names(const struct walk *walk, const struct yaml_node *list,
 static int read_value(const struct walk *walk, const struct config_key *key,
                       const struct yaml_node *node, struct config_value *value)
 {
-    if (key->type == TYPE_NAMES)
-        return read_names(walk, node, value);
+    if (key->type == TYPE_NAMES || key->type == TYPE_FILES || key->type == TYPE_TOOLS)
+        return read_names(walk, key, node, value);
     if (node->kind != YAML_SCALAR ||
         (yaml_is_null(node) && key->type != TYPE_LIMIT && key->type != TYPE_MONEY)) {
         struct buf expected;
@@ -155,7 +193,8 @@ static int read_value(const struct walk *walk, const struct config_key *key,
     }
     struct err problem = ERR_INIT;
     if (config_value_parse(key, node->text, node->style, value, &problem) == 0)
-        return 0;
+        return key->type == TYPE_FILE && node->text.n > 0 ? check_file(walk, node, &value->text)
+                                                          : 0;
     bool hide = key->type == TYPE_URL || key->type == TYPE_VARIABLE;
     return config_error(&node->place, hide ? EXCERPT_HIDE_VALUE : EXCERPT_LINE, walk->err, "%s",
                         problem.message);
@@ -253,8 +292,12 @@ static int walk_row(const struct walk *walk, const struct yaml_node *node,
     if (old && old->place.source == entry.place.source)
         return config_error(&entry.key_place, EXCERPT_LINE, walk->err,
                             "'%.*s' is given twice, under two of its names", STR_FMT(entry.name));
-    if (walk->level == LEVEL_PROJECT && check_narrowing(walk, at, &entry) != 0)
+    if (walk->level == LEVEL_PROJECT && row->project == PROJECT_ADDS) {
+        if (old)
+            return refuse_widening(walk, at, &entry.key_place, ", which your own file has");
+    } else if (walk->level == LEVEL_PROJECT && check_narrowing(walk, at, &entry) != 0) {
         return -1;
+    }
     config_entries_put(walk->entries, &entry);
     return 0;
 }
@@ -270,7 +313,8 @@ static int walk_member(const struct walk *walk, const struct yaml_node *node,
         if (check_tool(walk, node->key, &at.name) != 0)
             return -1;
     } else if (at.pattern[strlen(at.pattern) - 1] == '*') {
-        if (check_name(walk, node->key) != 0)
+        bool profile = found.row && found.row->id == KEY_PROFILE;
+        if ((profile ? check_profile_name : check_name)(walk, node->key) != 0)
             return -1;
         at.name = node->key->text;
     }

@@ -136,17 +136,20 @@ bool config_key_suggest(const char *parent, struct str member, struct buf *out)
         buf_str(out, nearest.best);
         return true;
     }
-    /* The right key in a wrong place: only an exact name, since any place may be meant. */
+    /* The right key in a wrong place: only an exact name, since any place may be meant; rather one that needs no name. */
+    const char *meant = NULL;
     for (size_t i = 0; i < KEY_COUNT_OF_KEYS; i++) {
-        const char *last = strrchr(config_keys[i].path, '.');
+        const char *path = config_keys[i].path;
+        const char *last = strrchr(path, '.');
         config_nearest_init(&nearest, member);
-        config_nearest_offer(&nearest, str_from(last ? last + 1 : config_keys[i].path));
-        if (nearest.best.p && nearest.distance == 0) {
-            config_key_print(config_keys[i].path, STR("NAME"), 0, out);
-            return true;
-        }
+        config_nearest_offer(&nearest, str_from(last ? last + 1 : path));
+        bool better = !meant || (strchr(meant, '*') && !strchr(path, '*'));
+        if (nearest.best.p && nearest.distance == 0 && better)
+            meant = path;
     }
-    return false;
+    if (meant)
+        config_key_print(meant, STR("NAME"), 0, out);
+    return meant != NULL;
 }
 
 void config_key_print(const char *pattern, struct str name, size_t index, struct buf *out)
@@ -164,10 +167,15 @@ void config_key_print(const char *pattern, struct str name, size_t index, struct
 static const char *const expected_texts[TYPE_COUNT_OF_TYPES] = {
     [TYPE_OBJECT] = "a mapping",
     [TYPE_TEXT] = "a text",
+    [TYPE_PROSE] = "a text of at most 64 KB",
+    [TYPE_FILE] = "the path of a file inside the workspace",
+    [TYPE_POOL] = "the name of a pool",
     [TYPE_API] = "openai, anthropic, responses or replay",
     [TYPE_URL] = "a URL such as http://localhost:8080/v1",
     [TYPE_VARIABLE] = "the NAME of an environment variable (capitals, digits and _)",
     [TYPE_NAMES] = "a list of names",
+    [TYPE_FILES] = "a list of paths inside the workspace",
+    [TYPE_TOOLS] = "a list of tools",
     [TYPE_SWITCH] = "true or false",
     [TYPE_COUNT] = "a whole number",
     [TYPE_LIMIT] = "null or a whole number",
@@ -181,6 +189,11 @@ static const char *const expected_texts[TYPE_COUNT_OF_TYPES] = {
     [TYPE_GATE] = "parent or run",
     [TYPE_SPEED] = "instant or recorded",
 };
+
+const char *config_type_expected(enum config_type type)
+{
+    return expected_texts[type];
+}
 
 void config_key_expected(const struct config_key *key, struct buf *out)
 {

@@ -73,8 +73,7 @@ static int64_t number_of(const struct config *config, enum config_key_id key, st
     return entry ? entry->value.number : config_value_default(&config_keys[key]).number;
 }
 
-/* "X 'name' is not known; did you mean …" for a name that should be one of the rows of `among`. */
-static int dangling(const struct config *config, const struct config_place *place, const char *what,
+int config_dangling(const struct config *config, const struct config_place *place, const char *what,
                     struct str name, enum config_key_id among, struct err *err)
 {
     struct config_nearest nearest;
@@ -104,7 +103,7 @@ static int provider_fill(struct config *config, const struct config_entry *refer
 {
     struct str name = reference->value.text;
     if (!find(config, KEY_PROVIDER, name))
-        return dangling(config, &reference->place, "provider", name, KEY_PROVIDER, err);
+        return config_dangling(config, &reference->place, "provider", name, KEY_PROVIDER, err);
     const struct config_entry *url = find(config, KEY_PROVIDER_URL, name);
     const struct config_entry *key = find(config, KEY_PROVIDER_KEY, name);
     const struct config_entry *named = find(config, KEY_PROVIDER_API, name);
@@ -225,7 +224,8 @@ static int check_references(struct config *config, struct err *err)
     for (size_t i = 0; i < config->entries->n; i++) {
         const struct config_entry *entry = &config->entries->items[i];
         if (entry->key->id == KEY_POOL_MODEL && !settings_model(settings, entry->value.text))
-            return dangling(config, &entry->place, "model", entry->value.text, KEY_MODEL, err);
+            return config_dangling(config, &entry->place, "model", entry->value.text, KEY_MODEL,
+                                   err);
     }
     const struct config_entry *allowed = find(config, KEY_ALLOWED_MODELS, STR(""));
     if (!allowed)
@@ -234,7 +234,7 @@ static int check_references(struct config *config, struct err *err)
     for (size_t i = 0; i < allowed->value.name_count; i++) {
         const struct config_name *name = &allowed->value.names[i];
         if (!settings_model(settings, name->text))
-            return dangling(config, &name->place, "model", name->text, KEY_MODEL, err);
+            return config_dangling(config, &name->place, "model", name->text, KEY_MODEL, err);
         list_add(&config->arena, &settings->allowed_models, name->text);
     }
     return 0;
@@ -269,7 +269,7 @@ static int default_from_files(struct config *config, enum default_need need, str
     struct str pool = config_entries_value(config->entries, KEY_DEFAULT_POOL).text;
     const struct config_entry *first = find(config, KEY_POOL_MODEL, pool);
     if (chosen && !first)
-        return dangling(config, &chosen->place, "pool", pool, KEY_POOL_MODEL, err);
+        return config_dangling(config, &chosen->place, "pool", pool, KEY_POOL_MODEL, err);
     if (settings->model_count == 0)
         return 0;
     struct config_place place = {0};
@@ -384,7 +384,7 @@ static int model_from_flags(struct config *config, const struct config_flags *fl
         struct config_source flag = {.name = STR("--model"), .class = ERR_USAGE};
         struct config_place place = {.source = &flag};
         if (settings->model_count > 0)
-            return dangling(config, &place, "model", flags->model, KEY_MODEL, err);
+            return config_dangling(config, &place, "model", flags->model, KEY_MODEL, err);
         return config_error(
             &place, EXCERPT_LINE, err,
             "which server has it? Give --base-url URL too, or set OPENAI_API_KEY or "

@@ -10,10 +10,15 @@ int config_models(struct config *config, const struct config_flags *flags,
                   const struct config_environment *environment, struct err *err) NODISCARD;
 /* The address of one of llm.providers: its own, or that of its API. Needs APIs that were checked. */
 struct str config_provider_url(const struct config *config, struct str name);
+/* Fills spawn_enabled, hold_children and the spawn profiles; config_models comes first. */
+int config_profiles(struct config *config, struct err *err) NODISCARD;
 /* Fills config->providers; config_models comes first. */
 int config_providers(struct config *config, struct err *err) NODISCARD;
 /* The root's cost limit: one that was set needs prices; the default holds where they are known. */
 int config_cost(struct config *config, struct err *err) NODISCARD;
+/* "there is no WHAT 'name'; did you mean …": for a reference to a name that no entry of `among` has. Returns -1. */
+int config_dangling(const struct config *config, const struct config_place *place, const char *what,
+                    struct str name, enum config_key_id among, struct err *err);
 /* The absolute path that a key means: from its file's directory, or from the home with ~/. */
 int config_path(struct config *config, const struct config_environment *environment,
                 const struct config_entry *entry, struct str *path, struct err *err) NODISCARD;

@@ -8,7 +8,7 @@
 #include "core/contract/money.h"
 #include "core/contract/settings.h"
 
-enum { TEXT_MAX = 4096, SHOWN_MAX = 60 };
+enum { TEXT_MAX = 4096, PROSE_MAX = 65536, SHOWN_MAX = 60, PROSE_SHOWN = 200 };
 
 bool config_whole_parse(struct str text, int64_t *number)
 {
@@ -165,12 +165,19 @@ static int range_check(const struct config_key *key, int64_t number, struct err 
 
 static bool text_ok(const struct config_key *key, struct str text)
 {
-    if (text.n > TEXT_MAX || utf8_valid(text) != text.n)
+    bool lines = key->type == TYPE_PROSE;
+    if (text.n > (lines ? PROSE_MAX : TEXT_MAX) || utf8_valid(text) != text.n)
         return false;
-    for (size_t i = 0; i < text.n; i++)
-        if ((unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7F)
+    for (size_t i = 0; i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+        if ((c < 0x20 && !(lines && (c == '\n' || c == '\t'))) || c == 0x7F)
             return false;
+    }
     switch (key->type) {
+    case TYPE_PROSE:
+    case TYPE_FILE: /* whether it stays inside is entry.c's question */
+    case TYPE_POOL:
+        return true;
     case TYPE_TEXT:
     case TYPE_API:
         return text.n > 0;
@@ -201,6 +208,12 @@ static int expected(const struct config_key *key, struct str found, struct err *
     return -1;
 }
 
+static bool is_textual(enum config_type type)
+{
+    return type == TYPE_TEXT || type == TYPE_PROSE || type == TYPE_FILE || type == TYPE_POOL ||
+           type == TYPE_API || type == TYPE_URL || type == TYPE_VARIABLE;
+}
+
 int config_value_parse(const struct config_key *key, struct str text, enum yaml_style style,
                        struct config_value *out, struct err *err)
 {
@@ -210,8 +223,7 @@ int config_value_parse(const struct config_key *key, struct str text, enum yaml_
         return 0;
     if (null)
         return expected(key, STR("nothing"), err);
-    if (key->type == TYPE_TEXT || key->type == TYPE_API || key->type == TYPE_URL ||
-        key->type == TYPE_VARIABLE)
+    if (is_textual(key->type))
         return text_ok(key, text) ? 0 : expected(key, text, err);
     if (!number_parse(key, text, style, &out->number)) {
         bool negative_calls = key->id == KEY_CHILD_TOOL_CALLS && text.n > 1 && text.p[0] == '-';
@@ -283,7 +295,18 @@ void config_value_print(const struct config_key *key, const struct config_value 
         else
             buf_int(out, value->number);
         return;
+    case TYPE_PROSE: {
+        struct str shown = utf8_cut_chars(value->text, PROSE_SHOWN);
+        buf_printf(out, "\"%.*s%s\"", STR_FMT(shown), shown.n < value->text.n ? "…" : "");
+        return;
+    }
+    case TYPE_FILE:
+    case TYPE_POOL:
+        buf_str(out, value->text.n > 0 ? value->text : STR("\"\""));
+        return;
     case TYPE_NAMES:
+    case TYPE_FILES:
+    case TYPE_TOOLS:
         for (size_t i = 0; i < value->name_count; i++)
             buf_printf(out, "%s%.*s", i ? ", " : "[", STR_FMT(value->names[i].text));
         buf_text(out, value->name_count ? "]" : "[]");

@@ -107,32 +107,58 @@ static void settle(struct work *work, const struct js *arguments, struct tool_re
     }
 }
 
-/* Reads whole files for a child's prompt with the read tool's own wall. */
+/* One file with the read tool: numbered lines, as the parent would see them. */
+static void gather_shown(struct work *work, struct str path, struct jw *w)
+{
+    struct buf call;
+    struct jw inner;
+    struct err err = ERR_INIT;
+    struct tool_result result = {.kind = RESULT_OK};
+    buf_init(&call, 1 << 16);
+    buf_init(&result.text, work->context.max_result);
+    jw_init(&inner, &call);
+    jw_object(&inner);
+    jw_kstr(&inner, "path", path);
+    jw_end_object(&inner);
+    struct js *arguments = js_parse(buf_view(&call), &err);
+    work->tool->run(&work->context, arguments, NULL, &result);
+    jw_kstr(w, result.kind == RESULT_OK ? "text" : "error", buf_view(&result.text));
+    js_free(arguments);
+    buf_release(&result.text);
+    buf_release(&call);
+}
+
+/* One file as it is. */
+static void gather_text(struct work *work, struct str path, struct jw *w)
+{
+    struct err err = ERR_INIT;
+    struct buf text;
+    buf_init(&text, work->context.max_result * 4); /* what is mended takes more room */
+    if (work->port->load(&work->context, path, &text, &err) != 0) {
+        jw_kstr(w, "error", str_from(err.message));
+        if (err.class == ERR_NOT_FOUND)
+            jw_kbool(w, "missing", true);
+    } else {
+        jw_kstr(w, "text", buf_view(&text));
+    }
+    buf_release(&text);
+}
+
+/* Reads whole files for a child's prompt, behind the read tool's own wall. */
 static void gather(struct work *work, const struct js *paths)
 {
     struct jw w;
     jw_init(&w, &work->text);
     jw_array(&w);
     for (size_t i = 0; i < js_count(paths); i++) {
-        struct buf call;
-        struct jw inner;
-        struct err err = ERR_INIT;
-        struct tool_result result = {.kind = RESULT_OK};
-        buf_init(&call, 1 << 16);
-        buf_init(&result.text, work->context.max_result);
-        jw_init(&inner, &call);
-        jw_object(&inner);
-        jw_kstr(&inner, "path", js_str(js_at(paths, i)));
-        jw_end_object(&inner);
-        struct js *arguments = js_parse(buf_view(&call), &err);
-        work->tool->run(&work->context, arguments, NULL, &result);
+        struct str path = js_str(js_at(paths, i));
         jw_object(&w);
-        jw_kstr(&w, "path", js_str(js_at(paths, i)));
-        jw_kstr(&w, result.kind == RESULT_OK ? "text" : "error", buf_view(&result.text));
+        jw_kstr(&w, "path", path);
+        if (work->tool != NULL)
+            gather_shown(work, path, &w);
+        else
+            gather_text(work, path, &w);
         jw_end_object(&w);
-        js_free(arguments);
-        buf_release(&result.text);
-        buf_release(&call);
     }
     jw_end_array(&w);
     if (work->text.failed) {
@@ -146,8 +172,9 @@ static void on_pool(uv_work_t *request)
 {
     struct work *work = request->data;
     struct err err = ERR_INIT;
-    if (work->tool == NULL || work->context.scope == NULL) {
-        fail(work, work->tool == NULL ? "this build has no such tool" : work->problem.p);
+    bool needs_tool = work->kind != EFFECT_GATHER;
+    if ((needs_tool && work->tool == NULL) || work->context.scope == NULL) {
+        fail(work, work->context.scope == NULL ? work->problem.p : "this build has no such tool");
         return;
     }
     struct tool_result result = {.kind = RESULT_OK};

@@ -77,6 +77,10 @@ struct tool_port {
     int (*open_scope)(struct str workspace, const struct str *denied, size_t denied_count,
                       struct scope **scope, struct err *err);
     void (*close_scope)(struct scope *scope);
+    /* Appends the text of a file as it is, at most the context's max_result bytes; the path starts at the workspace.
+     * NOT_FOUND where there is no such file. */
+    int (*load)(const struct tool_context *context, struct str path, struct buf *text,
+                struct err *err);
 };
 extern const struct tool_port tool_port;
 

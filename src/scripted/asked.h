@@ -30,7 +30,7 @@ struct asked {
     int64_t output_limit; /* ASKED_NO_LIMIT when the request names none */
     enum { ASKED_WHOLE, ASKED_STREAM, ASKED_STREAM_WITH_USAGE } delivery;
     enum { ASKED_BARE, ASKED_SEALED } reasoning; /* Responses: whether it is to come sealed */
-    size_t message_bytes, tool_bytes; /* what the token estimate is made from */
+    size_t message_bytes, tool_bytes;            /* what the token estimate is made from */
     int64_t prompt_tokens;
     struct hash conversation; /* of the messages, independent of JSON spelling */
 };

@@ -303,6 +303,8 @@ static void log_end(struct exchange *exchange, enum MHD_RequestTerminationCode h
         .output_limit = asked->output_limit,
         .status = exchange->answer.drop == DROP_BEFORE_HEADERS ? 0 : exchange->answer.status,
         .rule = exchange->rule,
+        .prompt_tokens = exchange->answer.prompt_tokens,
+        .completion_tokens = exchange->answer.completion_tokens,
         .end = how == MHD_REQUEST_TERMINATED_COMPLETED_OK ? LINE_COMPLETE : LINE_CUT,
     };
     if (exchange->kind == KIND_CHAT)

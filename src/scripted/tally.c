@@ -160,6 +160,8 @@ static void print_line(const struct tally_line *line, struct buf *out)
         jw_kint(&w, "messages", line->messages);
         number_or_null(&w, "max_tokens", line->output_limit);
         number_or_null(&w, "rule", line->rule);
+        jw_kint(&w, "prompt_tokens", line->prompt_tokens);
+        jw_kint(&w, "completion_tokens", line->completion_tokens);
         jw_ktext(&w, "body", hex);
     }
     jw_kint(&w, "status", line->status);

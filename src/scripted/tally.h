@@ -21,6 +21,8 @@ struct tally_line {
     int64_t output_limit; /* < 0: none asked */
     int status;           /* 0: the connection was dropped without an answer */
     int64_t rule;         /* < 0: none */
+    /* Of what the script answers, whether the client took it or not: what a provider might bill. 0: a failure. */
+    int64_t prompt_tokens, completion_tokens;
     struct hash body;
     struct str error; /* the refusal's message, or STR_NONE */
     enum { LINE_COMPLETE, LINE_CUT } end;

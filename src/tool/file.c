@@ -77,6 +77,27 @@ int file_load(const struct tool_context *context, const struct scope_file *file,
     return 0;
 }
 
+int tool_load(const struct tool_context *context, struct str path, struct buf *text,
+              struct err *err)
+{
+    struct str normal;
+    struct scope_file file;
+    struct buf content;
+    if (scope_path(context->scope, context->arena, STR("."), path, &normal, err) != 0 ||
+        scope_open_read(context->scope, normal, file_read_allow(context), SCOPE_FOLLOW_LINKS, &file,
+                        err) != 0)
+        return -1;
+    buf_init(&content, context->max_result + 2 * BLOCK);
+    int result = file_load(context, &file, context->max_result, &content, err);
+    if (result == 0 && content.n > 0 && memchr(content.p, '\0', content.n))
+        result = err_set(err, ERR_USAGE, "%s is a binary file", file.path);
+    if (result == 0)
+        utf8_mend(text, buf_view(&content));
+    buf_release(&content);
+    close(file.fd);
+    return result;
+}
+
 /* The state of a place: present or absent, its hash, and the content where it is wanted. */
 static int read_state(const struct tool_context *context, const struct place *place,
                       struct tool_prepared *state, struct buf *content, struct err *err)

@@ -26,6 +26,10 @@ NODISCARD int file_hash(const struct tool_context *context, int fd, struct hash 
 NODISCARD int file_load(const struct tool_context *context, const struct scope_file *file,
                         size_t max, struct buf *content, struct err *err);
 
+/* tool_port's `load`: the text of a file for a prompt, as it is, mended where it is not UTF-8. */
+NODISCARD int tool_load(const struct tool_context *context, struct str path, struct buf *text,
+                        struct err *err);
+
 /* prepare: fills path, before and before_hash. With content (may be NULL) the bytes that were
  * hashed are kept there. */
 NODISCARD int file_look(const struct tool_context *context, struct str path,

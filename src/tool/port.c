@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "os/scope.h"
-#include "port/tool.h"
+#include "tool/file.h"
 
 static int open_scope(struct str workspace, const struct str *denied, size_t denied_count,
                       struct scope **out, struct err *err)
@@ -35,4 +35,4 @@ static void close_scope(struct scope *scope)
     free(scope);
 }
 
-const struct tool_port tool_port = {tool_find, tool_settle, open_scope, close_scope};
+const struct tool_port tool_port = {tool_find, tool_settle, open_scope, close_scope, tool_load};

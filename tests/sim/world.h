@@ -1,5 +1,6 @@
-/* A world for one run, without a machine: virtual time, seeded chance, a store in memory that loses what was not committed, a model that
- * answers at random, files that count their writes. It drives the engine's own pump, so what holds here holds there.
+/* A world for one run, without a machine: virtual time, seeded chance, a store in memory that loses what was not committed, models that
+ * answer at random and go through every door, files that count their writes. It drives the engine's own pump, so what holds here holds
+ * there.
  *
  * Everything is a function of the seed and the plan: a failure is repeated with SIM_SEED=n. */
 #ifndef CADRE_TESTS_SIM_WORLD_H
@@ -11,31 +12,55 @@ struct world;
 
 struct world_plan {
     uint64_t seed;
-    int64_t crash_after; /* crash right after this many commits; 0: never */
-    int64_t crash_every; /* and then again with this chance in 1000 after each commit */
-    int64_t max_concurrent;
+    int64_t crash_after;    /* crash right after this many commits; 0: never */
+    int64_t crash_every;    /* and then again with this chance in 1000 after each commit */
+    int64_t max_concurrent; /* 0: any number */
+    int64_t delegate_concurrency;
     int64_t token_limit;     /* of the root; UNLIMITED */
     int64_t fault_permille;  /* of model answers that fail */
     int64_t cancel_permille; /* chance that somebody cancels */
-    int64_t depth;
-    int64_t window; /* of the model, in tokens */
+    int64_t depth, retries;
+    int64_t root_ms, child_ms, attempt_ms; /* deadlines */
+    int64_t window;                        /* of the model, in tokens */
     enum {
         CRASH_LOSES_QUEUE,
         CRASH_KEEPS_QUEUE
     } crash_kind; /* whether what was queued for the journal had been committed */
+    enum { CHILDREN_CLOSED, CHILDREN_HELD } holding; /* when they are done */
+};
+
+/* What happened how often, by committed events. */
+enum sighting {
+    SEEN_MASKED,
+    SEEN_COMPACTED,
+    SEEN_FALLBACK,
+    SEEN_RETRY, /* another attempt of a child */
+    SEEN_REFUSED_ITEM,
+    SEEN_AWAITING,
+    SEEN_STEERED,
+    SEEN_JOINING,
+    SEEN_DROPPED, /* a child that was held and given up */
+    SEEN_MERGED,  /* or taken */
+    SEEN_TIMEOUT,
+    SEEN_SPAWN_AGENT,
+    SEEN_SPAWN,
+    SEEN_SPAWN_AWAIT,
+    SEEN_FAN_OUT,
+    SEEN_DELEGATE_TASK,
+    SEEN_STATUS,
+    SEEN_SEND,
+    SEEN_CANCEL,
+    SEEN_RESULT,
+    SEEN_MERGE,
+    SIGHTINGS
 };
 
 struct world_result {
-    int64_t commits, crashes, events, children, closes, requests, replayed, masked, compacted,
-        fallbacks;
-    int64_t double_writes; /* calls whose change was applied more than once */
-    int64_t early_effects; /* costly or outward effects before their intent was durable */
-    int64_t over_slots, over_budget, not_within, illegal_edges;
-    int64_t lost_events;  /* acknowledged and gone */
-    int64_t open_flights; /* under way when the run had ended */
-    int64_t twice_taken;  /* inbox messages consumed twice */
+    int64_t commits, crashes, events, children, closes, requests, replayed;
+    int64_t seen[SIGHTINGS];
+    int64_t deepest; /* level of the deepest child */
     enum run_status status;
-    enum { WORLD_ENDED, WORLD_STUCK, WORLD_TOO_LONG, WORLD_BUG } how;
+    enum { WORLD_ENDED, WORLD_STUCK, WORLD_TOO_LONG } how;
     char problem[1024];
 };
 

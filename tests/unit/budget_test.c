@@ -116,7 +116,7 @@ static void an_ancestor_without_room_stops_its_grandchild(void **state)
     assert_int_equal(budget_quote(&leaf, &quote, nothing, &amount, &output), BUDGET_NEVER);
 }
 
-static void the_last_turns_reserve_is_kept_back_from_the_agent_only(void **state)
+static void the_last_turns_reserve_is_kept_back_from_the_agent_and_its_ancestors(void **state)
 {
     struct account root = account_with(NULL, 3000, UNLIMITED);
     struct account child = account_with(&root, 3000, UNLIMITED);
@@ -127,7 +127,12 @@ static void the_last_turns_reserve_is_kept_back_from_the_agent_only(void **state
     assert_int_equal(output, 1300);
     child.limits.tokens = UNLIMITED;
     assert_int_equal(budget_quote(&child, &quote, reserve, &amount, &output), BUDGET_GRANTED);
-    assert_int_equal(output, 2000);
+    assert_int_equal(output, 1300);
+    root.kept_back.tokens = 400; /* on top of what the root keeps for itself */
+    assert_int_equal(budget_quote(&child, &quote, reserve, &amount, &output), BUDGET_GRANTED);
+    assert_int_equal(output, 900);
+    assert_int_equal(budget_quote(&child, &quote, nothing, &amount, &output), BUDGET_GRANTED);
+    assert_int_equal(output, 1600);
 }
 
 static void unknown_prices_cost_nothing_and_huge_ones_saturate(void **state)
@@ -355,7 +360,7 @@ int main(void)
         cmocka_unit_test(what_fits_once_others_settle_waits),
         cmocka_unit_test(a_reservation_counts_against_every_ancestor),
         cmocka_unit_test(an_ancestor_without_room_stops_its_grandchild),
-        cmocka_unit_test(the_last_turns_reserve_is_kept_back_from_the_agent_only),
+        cmocka_unit_test(the_last_turns_reserve_is_kept_back_from_the_agent_and_its_ancestors),
         cmocka_unit_test(unknown_prices_cost_nothing_and_huge_ones_saturate),
         cmocka_unit_test(each_part_of_the_input_has_its_price),
         cmocka_unit_test(without_prices_for_the_cache_all_input_costs_the_same),

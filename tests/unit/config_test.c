@@ -96,7 +96,7 @@ static void a_project_file_that_widens_is_refused(void **state)
 {
     struct room *room = *state;
     room_copy(room, USER_FILE, "fixtures/config/project-user.yaml");
-    walk_fixtures(room, "fixtures/config/project-bad", PROJECT_FILE, 13);
+    walk_fixtures(room, "fixtures/config/project-bad", PROJECT_FILE, 17);
 }
 
 static void a_project_file_may_narrow(void **state)
@@ -592,6 +592,9 @@ static void the_tables_defaults_are_those_of_the_settings(void **state)
     assert_int_equal(settings->gate, defaults.gate);
     assert_int_equal(settings->sub_agent_enabled, defaults.sub_agent_enabled);
     assert_int_equal(settings->inherit_mode, defaults.inherit_mode);
+    assert_int_equal(settings->spawn_enabled, defaults.spawn_enabled);
+    assert_int_equal(settings->hold_children, defaults.hold_children);
+    assert_int_equal(settings->profile_count, 0);
 }
 
 static void every_default_in_the_table_is_a_valid_value(void **state)

@@ -1,4 +1,9 @@
-/* Modes, permissions, tools, roles and lists: the tables of CONTRACT.md, walked. */
+/* Modes, permissions, tools, roles and lists: the tables of CONTRACT.md, walked. `unit-permission --print-docs` prints
+ * docs/modes.md. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
 #include "check.h"
 #include "core/contract/permission.h"
 #include "core/contract/role.h"
@@ -256,7 +261,102 @@ static void a_list_of_anything_but_strings_is_refused(void **state)
     arena_release(&arena);
 }
 
-int main(void)
+/* --- docs/modes.md ----------------------------------------------------------------------------------------- */
+
+static const char *const group_heads[GROUP_COUNT] = {
+    [GROUP_READ] = "reads, web, skill", [GROUP_WRITE] = "files",         [GROUP_SHELL] = "commands",
+    [GROUP_COMMIT] = "commits",         [GROUP_DELEGATE] = "delegation", [GROUP_ASK] = "questions",
+    [GROUP_OTHER] = "MCP, unknown",
+};
+
+static const char docs_head[] =
+    "# Modes\n\n"
+    "<!-- Generated from src/core/contract/permission.c by `unit-permission --print-docs`; the "
+    "test suite compares. -->\n\n"
+    "A mode says what an agent's tools may do. The default is `safe`, which is also called "
+    "`normal`; `mode:` in the config or `--mode`\n"
+    "chooses another.\n\n";
+
+static const char docs_rules[] =
+    "\n`permissions:` in the config overrides the cell of one tool, for the mode that the config "
+    "chose:\n\n"
+    "```yaml\n"
+    "mode: auto\n"
+    "permissions:\n"
+    "  shell: allow\n"
+    "  delete: deny\n"
+    "```\n\n"
+    "- `allow`: the call is made. `deny` and `hidden`: the model is not offered the tool; a call "
+    "that it makes all the same is refused, with\n"
+    "  the reason, and counts.\n"
+    "- `ask`: a root on a terminal asks its user. A root without one is denied. A child never "
+    "asks: under `auto` and `dangerous` its `ask`\n"
+    "  is `allow`, else `deny`; `ask_user` is denied to every child.\n"
+    "- A child's mode is its parent's or a narrower one, and none of its cells is wider than its "
+    "parent's, whatever a model asks for.\n\n"
+    "## The circuit breaker\n\n"
+    "| `safety.circuit_breaker` | default | what happens at so many tool calls of the root |\n"
+    "|---|---|---|\n"
+    "| `warn_at` | 20 | it is told to wrap up, once |\n"
+    "| `pause_at` | 30 | on a terminal its user is asked whether it goes on; without one, and "
+    "after a no, it gets one last turn without tools |\n"
+    "| `hard_stop_at` | 100 | one last turn without tools |\n\n"
+    "The question is logged (`run.paused`, `run.unpaused`) and put again when the run is resumed "
+    "after a crash. Children have no breaker:\n"
+    "they have their budget of tool calls, which is never above `hard_stop_at`, and are warned at "
+    "80 % of it.\n\n"
+    "An agent that makes the same calls with the same arguments in four turns in a row is stopped, "
+    "and says so.\n";
+
+static void print_docs(struct buf *out)
+{
+    buf_text(out, docs_head);
+    buf_text(out, "| mode |");
+    for (int group = 0; group < GROUP_COUNT; group++)
+        buf_printf(out, " %s |", group_heads[group]);
+    buf_text(out, "\n|---|---|---|---|---|---|---|---|\n");
+    for (int mode = 0; mode < MODE_COUNT; mode++) {
+        buf_printf(out, "| `%s` |", mode_text((enum mode)mode));
+        for (int group = 0; group < GROUP_COUNT; group++)
+            buf_printf(out, " %s |", permission_text(mode_table[mode][group]));
+        buf_text(out, "\n");
+    }
+    buf_text(out, "\n| column | tools |\n|---|---|\n");
+    for (int group = 0; group < GROUP_COUNT; group++) {
+        buf_printf(out, "| %s |", group_heads[group]);
+        for (size_t i = 0; i < tool_info_count; i++)
+            if (tool_infos[i].group == (enum tool_group)group)
+                buf_printf(out, " `%s`", tool_infos[i].name);
+        buf_text(out, group == GROUP_OTHER ? " tools of MCP servers |\n" : " |\n");
+    }
+    buf_text(out, docs_rules);
+}
+
+static void docs_modes_says_what_the_tables_say(void **state)
+{
+    const char *folder = getenv("CADRE_TESTS");
+    char path[4096];
+    struct buf made, stored;
+    if (folder == NULL)
+        fail_msg("CADRE_TESTS must name the tests folder (meson test sets it)");
+    snprintf(path, sizeof path, "%s/../docs/modes.md", folder);
+    buf_init(&made, 1 << 16);
+    buf_init(&stored, 1 << 17);
+    print_docs(&made);
+    FILE *file = fopen(path, "r");
+    if (file != NULL) {
+        char *room = buf_reserve(&stored, 1 << 16);
+        assert_non_null(room);
+        stored.n += fread(room, 1, 1 << 16, file);
+        fclose(file);
+    }
+    if (!str_eq(buf_view(&made), buf_view(&stored)))
+        fail_msg("docs/modes.md is out of date: unit-permission --print-docs > docs/modes.md");
+    buf_release(&made);
+    buf_release(&stored);
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_mode_gives_each_tool_the_permission_of_the_table),
@@ -275,6 +375,15 @@ int main(void)
         cmocka_unit_test(an_absent_list_has_everything_and_an_empty_one_nothing),
         cmocka_unit_test(intersecting_keeps_the_first_order_and_drops_repeats),
         cmocka_unit_test(a_list_of_anything_but_strings_is_refused),
+        cmocka_unit_test(docs_modes_says_what_the_tables_say),
     };
+    if (argc > 1 && strcmp(argv[1], "--print-docs") == 0) {
+        struct buf docs;
+        buf_init(&docs, 1 << 16);
+        print_docs(&docs);
+        fwrite(docs.p, 1, docs.n, stdout);
+        buf_release(&docs);
+        return 0;
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -183,7 +183,7 @@ static void a_request_that_was_refused_or_never_left_costs_nothing(void **state)
 static void two_that_share(struct rig *rig)
 {
     const struct rig_call spawns[] = {SPAWN("one"), SPAWN("two")};
-    rig->settings.root.tokens = 3400;
+    rig->settings.root.tokens = 3800;
     rig_start(rig, "do it");
     rig_skip(rig);
     reply_with_usage(rig, 0, 700, 50, spawns, 2);

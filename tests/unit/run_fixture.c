@@ -54,6 +54,20 @@ int rig_setup(void **state)
     return 0;
 }
 
+void rig_open_doors(struct rig *rig)
+{
+    static const char *const more[] = {
+        "ls",           "search",      "code_search",   "web_search",
+        "web_fetch",    "overview",    "docs_coverage", "plan_files",
+        "test",         "git",         "git_commit",    "git_diff",
+        "spawn",        "spawn_await", "fan_out",       "delegate_task",
+        "agent_status", "agent_send",  "agent_cancel",  "agent_result",
+        "agent_merge"};
+    for (size_t i = 0; i < sizeof more / sizeof more[0]; i++)
+        list_add(&rig->arena, &rig->settings.available_tools, str_from(more[i]));
+    rig->settings.spawn_enabled = SWITCH_ON;
+}
+
 /* What every scenario's log must stand: its chain, its fold, and deciding it again. */
 static void check_log(struct rig *rig)
 {

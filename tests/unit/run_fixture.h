@@ -32,6 +32,9 @@ int rig_setup(void **state);
 int rig_teardown(void **state);
 #define RIG_TEST(function) cmocka_unit_test_setup_teardown(function, rig_setup, rig_teardown)
 
+/* Before rig_start: all delegation tools, and the tools that roles name. */
+void rig_open_doors(struct rig *rig);
+
 /* --- inputs ---------------------------------------------------------------------------------------- */
 
 void rig_input(struct rig *rig, struct input *input); /* `now` is filled in */

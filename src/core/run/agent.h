@@ -84,6 +84,12 @@ struct spent {
     enum timer_kind timer;                         /* that stopped it */
 };
 
+/* A file that two children modified. */
+struct clash {
+    struct str path;
+    uint32_t no; /* of the agent that did so before */
+};
+
 struct agent {
     uint32_t no, parent_no;
     struct str id, task_id, parent_call;
@@ -108,7 +114,8 @@ struct agent {
     size_t calls_in[CALL_STATES]; /* how many are in each state */
     size_t calls_awaited;         /* running ones that wait for children */
     size_t calls_for_jobs;        /* of those, for jobs of earlier calls */
-    struct list steered;          /* messages that its parent sent and it has not seen */
+    struct list steered;          /* messages that its parent sent */
+    size_t steered_told;          /* of those, told in this attempt */
     enum outcome joining;         /* how it ends when its last job has */
     struct str joining_error;
     int64_t context_size; /* when it ended */
@@ -134,12 +141,17 @@ struct agent {
         TURNS_LAST
     } turns;                    /* told to wrap up; told that this is the last turn */
     enum outcome limit_outcome; /* why the last turn was given */
+    /* The circuit breaker of a root whose user can be asked: not reached, asked, and what was answered. */
+    enum { PAUSE_AHEAD, PAUSE_ASKED, PAUSE_GO_ON, PAUSE_STOP } pause;
+    struct str pause_id; /* names the question */
 
     enum outcome stopping; /* being wound down to this outcome */
     struct str stop_reason;
     enum outcome outcome;
     struct str response, error, model_effective;
     struct list files_read, files_modified;
+    struct clash *clashes; /* of the files modified, those that another child had modified before */
+    size_t clash_count, clash_capacity;
     int64_t input_tokens, output_tokens;
     int64_t created_at, started_at, finished_at;
     int64_t timers[TIMER_COUNT]; /* absolute; 0: not set */

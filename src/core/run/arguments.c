@@ -87,8 +87,13 @@ int argument_words(struct arena *arena, const struct js *object, const char *key
                    struct list *out, struct err *err)
 {
     struct str text = js_get_str(object, key);
-    if (js_kind(js_get(object, key)) != JS_STRING)
+    enum js_kind kind = js_kind(js_get(object, key));
+    if (kind == JS_ARRAY)
         return argument_list(arena, object, key, max, out, err);
+    if (kind == JS_ABSENT || kind == JS_NULL)
+        return 0;
+    if (kind != JS_STRING)
+        return err_set(err, ERR_USAGE, "%s must be a string, not %s", key, js_kind_words(kind));
     out->state = LIST_SET;
     while (text.n > 0) {
         const char *comma = memchr(text.p, ',', text.n);

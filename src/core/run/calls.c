@@ -26,8 +26,7 @@ static bool is_barrier(const struct call *call)
     return info != NULL && info->kind != TOOL_CORE && info->class != EFFECT_PURE;
 }
 
-/* Bytes of a result that still fit: half of what is left of the context, shared by the calls of this turn. */
-static int64_t result_bytes(const struct run *run, const struct agent *agent)
+int64_t call_result_bytes(const struct run *run, const struct agent *agent)
 {
     const struct model_settings *model = settings_model(&run->settings, agent->contract.model.name);
     int64_t bound = agent->contract.execution.budget.context_tokens;
@@ -119,7 +118,7 @@ static void start_effect(struct deciding *d, struct agent *agent, struct call *c
     effect->path = keep(d, call->path);
     effect->before = keep(d, call->before);
     effect->after = keep(d, call->after);
-    effect->max_result = result_bytes(d->run, agent);
+    effect->max_result = call_result_bytes(d->run, agent);
     effect_seal(d, effect);
 }
 
@@ -175,6 +174,8 @@ static void put_question(struct deciding *d, struct agent *agent, struct call *c
 static void start(struct deciding *d, struct agent *agent, struct call *call)
 {
     struct err why = ERR_INIT;
+    if (turn_pauses(d, agent))
+        return;
     int64_t limit = turn_call_limit(d->run, agent);
     if (limit >= 0 && agent->account.tool_calls >= limit) {
         call_finish(
@@ -218,9 +219,17 @@ static void start(struct deciding *d, struct agent *agent, struct call *call)
         start_effect(d, agent, call, call->state == CALL_PREPARING ? EFFECT_PREPARE : EFFECT_TOOL);
 }
 
+/* Jobs are made in the order of their calls, whichever prompt is read first, and may be awaited in the reply that spawns them. */
+static bool concerns_jobs(const struct call *call)
+{
+    return str_is(call->call.name, "spawn") || str_is(call->call.name, "spawn_await");
+}
+
 void calls_advance(struct deciding *d, struct agent *agent)
 {
-    bool earlier_open = false;
+    bool job_coming = false;
+    size_t open =
+        0; /* all calls before this one are done; looked up anew, because a call may end earlier ones */
     size_t waiting = agent->calls_in[CALL_WAITING];
     /* One of ten thousand children ended and all have been started: nothing to look for. */
     for (size_t i = 0; waiting > 0 && !d->failed && agent->phase == PHASE_TOOLS &&
@@ -228,14 +237,18 @@ void calls_advance(struct deciding *d, struct agent *agent)
          i++) {
         struct call *call = &agent->calls[i];
         if (call->state == CALL_WAITING) {
-            if (is_barrier(call) && earlier_open)
+            while (open < i && agent->calls[open].state == CALL_DONE)
+                open++;
+            if (is_barrier(call) && open < i)
                 return;
+            if (job_coming && concerns_jobs(call))
+                continue;
             start(d, agent, call);
         }
         if (call->state != CALL_DONE) {
             if (is_barrier(call))
                 return;
-            earlier_open = true;
+            job_coming |= str_is(call->call.name, "spawn");
         }
     }
     if (d->failed)

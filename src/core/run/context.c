@@ -200,17 +200,17 @@ void files_add(struct agent *agent, struct list *list, struct str json)
 /* --- deciding (from turn.c) ---------------------------------------------------------------------------------- */
 
 /* How many messages at the end stay: whole turns, as long as they take at most 40 % of the bound. */
-static size_t tail_kept(const struct agent *agent, int64_t bound)
+static size_t tail_kept(const struct agent *agent, size_t end, int64_t bound)
 {
     size_t kept = 0, turns = 0;
     int64_t tokens = 0;
-    for (size_t i = agent->compact_at; i > 0 && turns < TURNS_KEPT; i--) {
+    for (size_t i = end; i > 0 && turns < TURNS_KEPT; i--) {
         const struct message *message = &agent->messages[i - 1];
         tokens += message_tokens(message);
         if (tokens > bound * 4 / 10 || message->role == MESSAGE_SYSTEM)
             break;
         if (message->role == MESSAGE_ASSISTANT) {
-            kept = agent->compact_at - (i - 1);
+            kept = end - (i - 1);
             turns++;
         }
     }
@@ -227,7 +227,7 @@ void context_compacted(struct deciding *d, struct agent *agent, struct str summa
     else
         e->text = STR("Your earlier work on this task no longer fits and was left out.");
     e->outcome = summary.n > 0 ? STR("ok") : STR("failed");
-    e->kept = (int64_t)tail_kept(agent, bound);
+    e->kept = (int64_t)tail_kept(agent, agent->compact_at, bound);
     emit(d, e);
 }
 
@@ -276,17 +276,19 @@ bool context_fit(struct deciding *d, struct agent *agent, int64_t tokens)
     return !d->failed;
 }
 
-bool context_reduce(struct deciding *d, struct agent *agent)
+bool context_reduce(struct deciding *d, struct agent *agent, int64_t bound)
 {
-    size_t turns = 0;
+    size_t turns = 0, summarised = 0, end = agent->message_count;
     if (agent->compact_at != 0 || d->failed)
         return false;
     if (mask_old_results(d, agent))
         return !d->failed;
-    for (size_t i = 0; i < agent->message_count; i++)
+    for (size_t i = 0, kept = tail_kept(agent, end, bound); i < end; i++) {
         turns += agent->messages[i].role == MESSAGE_ASSISTANT;
-    /* A summary of one turn would hardly be shorter than the turn. */
-    if (turns < TURNS_KEPT || agent->turns == TURNS_LAST)
+        summarised += agent->messages[i].role == MESSAGE_ASSISTANT && i < end - kept;
+    }
+    /* A summary of one turn would hardly be shorter than the turn; one of nothing but the last summary would be the same again. */
+    if (turns < TURNS_KEPT || summarised == 0 || agent->turns == TURNS_LAST)
         return false;
     /* Asking again and again for what cannot be had would only burn money: the bound ends it. */
     if (agent->summaries == SUMMARIES_FAIL)

@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 
 #define MESSAGE_BYTES_MAX 65536
+#define STATUS_LINES_MAX 200
 
 static struct agent *named_child(struct deciding *d, const struct agent *agent,
                                  const struct js *arguments, const char *known, const char *tool,
@@ -49,6 +50,28 @@ static void status_line(struct buf *out, const struct agent *child, int64_t now)
                (long long)(ms % 1000 / 100));
 }
 
+/* Where there are too many, those that are closed are left out first, oldest first. */
+static void status_lines(const struct deciding *d, const struct agent *agent, struct buf *out)
+{
+    size_t own = 0, shown = 0, left_out = 0;
+    for (uint32_t no = 1; no < d->run->agent_count; no++)
+        own += d->run->agents[no]->parent_no == agent->no;
+    for (uint32_t no = 1; no < d->run->agent_count; no++) {
+        const struct agent *child = d->run->agents[no];
+        if (child->parent_no != agent->no)
+            continue;
+        bool spare = child->life == LIFE_CLOSED && own - left_out > STATUS_LINES_MAX;
+        if (spare || shown == STATUS_LINES_MAX) {
+            left_out++;
+            continue;
+        }
+        status_line(out, child, d->now);
+        shown++;
+    }
+    if (left_out > 0)
+        buf_printf(out, "%zu more are not listed.\n", left_out);
+}
+
 static void status_start(struct deciding *d, struct agent *agent, struct call *call,
                          const struct js *arguments)
 {
@@ -59,10 +82,7 @@ static void status_start(struct deciding *d, struct agent *agent, struct call *c
         return;
     }
     buf_init(&out, SIZE_MAX / 4);
-    for (uint32_t no = 1; no < d->run->agent_count; no++) {
-        if (d->run->agents[no]->parent_no == agent->no)
-            status_line(&out, d->run->agents[no], d->now);
-    }
+    status_lines(d, agent, &out);
     if (out.n == 0)
         buf_text(&out, "You have started no sub-agents.");
     call_finish(d, agent, call, TOOL_OK, keep(d, buf_view(&out)));
@@ -89,7 +109,7 @@ static void send_start(struct deciding *d, struct agent *agent, struct call *cal
             err_set(&why, ERR_USAGE, "sub-agent %.*s has ended; agent_result shows what it said",
                     STR_FMT(child->task_id));
     }
-    if (why.class != ERR_NONE) {
+    if (child == NULL || why.class != ERR_NONE) {
         door_refuse(d, agent, call, &why);
         return;
     }
@@ -114,16 +134,16 @@ static void cancel_start(struct deciding *d, struct agent *agent, struct call *c
         door_refuse(d, agent, call, &why);
         return;
     }
-    struct str id = keep(d, child->task_id);
     bool held = child->life == LIFE_WAITING_FOR_MERGE;
     bool over = child->phase == PHASE_DONE && !held;
-    call_finish(d, agent, call, TOOL_OK,
-                arena_printf(&d->out->arena, "Sub-agent %.*s %s.", STR_FMT(id),
-                             over ? "had ended already" : "is cancelled"));
+    /* Before the call ends: whoever awaits the child goes on, and this agent must not be taken to have nothing more to do. */
     if (held)
         child_drop(d, child, STR("cancelled by its parent before it was merged"));
     else if (!over)
         agent_stop(d, child, OUTCOME_CANCELLED, STR("cancelled by its parent"));
+    call_finish(d, agent, call, TOOL_OK,
+                arena_printf(&d->out->arena, "Sub-agent %.*s %s.", STR_FMT(child->task_id),
+                             over ? "had ended already" : "is cancelled"));
 }
 
 const struct door_ops door_agent_cancel = {cancel_start, NULL, NULL};
@@ -136,7 +156,7 @@ static void result_start(struct deciding *d, struct agent *agent, struct call *c
     if (child != NULL && child->phase != PHASE_DONE)
         err_set(&why, ERR_USAGE, "sub-agent %.*s is still at work: %s", STR_FMT(child->task_id),
                 doing(child));
-    if (why.class != ERR_NONE) {
+    if (child == NULL || why.class != ERR_NONE) {
         door_refuse(d, agent, call, &why);
         return;
     }
@@ -155,7 +175,7 @@ static void merge_start(struct deciding *d, struct agent *agent, struct call *ca
     if (child != NULL && child->life != LIFE_WAITING_FOR_MERGE)
         err_set(&why, ERR_USAGE, "sub-agent %.*s is not held: it is %s", STR_FMT(child->task_id),
                 life_text(child->life));
-    if (why.class != ERR_NONE) {
+    if (child == NULL || why.class != ERR_NONE) {
         door_refuse(d, agent, call, &why);
         return;
     }

@@ -2,7 +2,6 @@
  * child's prompt is put together from the profile's files, read anew for each spawn: a change on disk is seen by the next one. Pure. */
 #include "core/run/door.h"
 
-#define CONTEXT_BYTES_MAX 65536
 #define PROMPT_BYTES_MAX (1 << 20)
 #define TOOLS_NAMED_MAX 64
 #define JOBS_MAX 4096
@@ -70,32 +69,43 @@ static void start(struct deciding *d, struct agent *agent, struct call *call,
     buf_init(&paths, 1 << 20);
     jw_init(&w, &paths);
     list_print(&w, NULL, &files);
-    door_gather(d, agent, call, buf_view(&paths));
+    door_gather_texts(d, agent, call, buf_view(&paths));
     buf_release(&paths);
 }
 
-/* A bootstrap file that is not there is left out; the prompt file that a profile names must be there. */
+static void add_part(struct buf *out, struct str text)
+{
+    while (text.n > 0 && (text.p[text.n - 1] == '\n' || text.p[text.n - 1] == '\r'))
+        text.n--;
+    if (text.n == 0)
+        return;
+    buf_text(out, out->n > 0 ? "\n\n" : "");
+    buf_str(out, text);
+}
+
+/* A bootstrap file that is not there is left out; the prompt file that a profile names must be there. What a profile names and
+ * cannot be read is an error; of the usual files nobody asked for, it is left out. */
+static bool may_be_left_out(const struct js *file, const struct profile *profile)
+{
+    if (profile != NULL && str_eq(js_get_str(file, "path"), profile->system_prompt_file))
+        return false;
+    bool named = profile != NULL && profile->bootstrap_files.n > 0;
+    return !named || js_bool(js_get(file, "missing"), false);
+}
+
 static int join_prompt(const struct js *files, const struct profile *profile,
                        struct str inline_text, struct buf *out, struct err *err)
 {
     for (size_t i = 0; i < js_count(files); i++) {
         const struct js *file = js_at(files, i);
         struct str path = js_get_str(file, "path"), problem = js_get_str(file, "error");
-        bool demanded = profile != NULL && str_eq(path, profile->system_prompt_file);
-        if (problem.p != NULL && demanded)
-            return err_set(err, ERR_USAGE, "the profile's prompt file %.*s: %.*s", STR_FMT(path),
-                           STR_FMT(problem));
-        if (problem.p != NULL)
-            continue;
-        buf_printf(out, "%s", out->n > 0 ? "\n\n" : "");
-        buf_str(out, js_get_str(file, "text"));
+        if (problem.p != NULL && !may_be_left_out(file, profile))
+            return err_set(err, ERR_USAGE, "the profile's file %.*s cannot be used: %.*s",
+                           STR_FMT(path), STR_FMT(problem));
+        if (problem.p == NULL)
+            add_part(out, js_get_str(file, "text"));
     }
-    if (inline_text.n == 0 && profile != NULL)
-        inline_text = profile->system_prompt;
-    if (inline_text.n > 0) {
-        buf_printf(out, "%s", out->n > 0 ? "\n\n" : "");
-        buf_str(out, inline_text);
-    }
+    add_part(out, inline_text.n > 0 || profile == NULL ? inline_text : profile->system_prompt);
     if (out->failed)
         return err_set(err, ERR_USAGE, "the profile's prompt is larger than %d bytes",
                        PROMPT_BYTES_MAX);
@@ -183,11 +193,13 @@ static void answer(struct deciding *d, struct agent *agent, struct call *call,
         } else if (ending_worked(job->outcome)) {
             buf_printf(&out, "OK]\n%s",
                        job->outcome == OUTCOME_COMPLETED ? "" : "[BUDGET EXCEEDED] ");
-            buf_str(&out, job->response);
+            buf_str(&out, result_said(job->outcome, job->response));
         } else {
             buf_text(&out, "ERROR]\n");
             buf_str(&out, job->error);
         }
+        if (job != NULL && job->phase == PHASE_DONE)
+            result_notice(d->run, job, "\nNotice: ", &out);
     }
     call_finish(d, agent, call, TOOL_OK, keep(d, buf_view(&out)));
     buf_release(&out);
@@ -201,8 +213,9 @@ static void await_start(struct deciding *d, struct agent *agent, struct call *ca
     struct buf jobs;
     struct jw w;
     size_t open = 0;
-    if (why.class != ERR_NONE) {
-        door_refuse(d, agent, call, &why);
+    if (why.class != ERR_NONE) { /* an error in words: this tool never sets the flag */
+        call_finish(d, agent, call, TOOL_OK,
+                    arena_printf(&d->out->arena, "Error: %s", why.message));
         return;
     }
     buf_init(&jobs, 1 << 20);

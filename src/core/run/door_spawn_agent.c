@@ -1,9 +1,7 @@
 /* spawn_agent (seed 002): one child, and its result is the call's. Pure. */
 #include "core/run/door.h"
 
-#define CONTEXT_BYTES_MAX 65536
 #define CONTEXT_FILES_MAX 16
-#define SCOPE_BYTES_MAX 4096
 #define TOOLS_NAMED_MAX 64
 
 /* Views into `arguments`. */

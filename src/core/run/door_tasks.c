@@ -44,6 +44,7 @@ static void item_refuse(struct deciding *d, const struct agent *agent, const str
     struct event *e = draft(d, agent->no, EVENT_ITEM_REFUSED);
     e->call_id = keep(d, call->call.id);
     e->item = (int64_t)item;
+    e->depth = agent->contract.agent.depth + 1;
     e->error = why;
     emit(d, e);
 }
@@ -53,6 +54,33 @@ static void finish_stopped(struct deciding *d, struct agent *agent, struct call 
 {
     if (call->children_open == 0)
         call_finish(d, agent, call, TOOL_ERROR, STR("Error: stopped before all tasks had ended."));
+}
+
+/* Many results in one answer must fit into what is left of the parent's context: each gets its share. */
+static struct str share_of(struct deciding *d, const struct agent *agent, struct str text,
+                           size_t count)
+{
+    int64_t share = call_result_bytes(d->run, agent) / (int64_t)count;
+    if ((int64_t)text.n <= share)
+        return text;
+    struct str cut = utf8_cut(text, (size_t)share);
+    return arena_printf(&d->out->arena, "%.*s… (cut here; agent_result has all of it)",
+                        STR_FMT(cut));
+}
+
+static int not_an_array(const struct js *value, const char *what, struct err *err)
+{
+    return err_set(err, ERR_USAGE, "%s, not %s", what,
+                   js_kind(value) == JS_ARRAY ? "an empty one" : js_kind_words(js_kind(value)));
+}
+
+static int check_lengths(const struct delegation *request, struct err *err)
+{
+    if (request->scope.n > SCOPE_BYTES_MAX)
+        return err_set(err, ERR_USAGE, "scope may have at most %d bytes", SCOPE_BYTES_MAX);
+    if (request->context.n > CONTEXT_BYTES_MAX)
+        return err_set(err, ERR_USAGE, "context may have at most %d bytes", CONTEXT_BYTES_MAX);
+    return 0;
 }
 
 static int64_t lower(int64_t a, int64_t b)
@@ -76,9 +104,7 @@ static int read_fan(const struct run *run, const struct js *arguments, struct fa
         argument_number(arguments, "max_concurrent", 1, &asked, err) != 0)
         return -1;
     if (js_kind(fan->tasks) != JS_ARRAY || js_count(fan->tasks) == 0)
-        return err_set(err, ERR_USAGE, "tasks must be an array of {\"role\", \"task\"}, not %s",
-                       js_count(fan->tasks) == 0 ? "an empty one"
-                                                 : js_kind_words(js_kind(fan->tasks)));
+        return not_an_array(fan->tasks, "tasks must be an array of {\"role\", \"task\"}", err);
     if (js_count(fan->tasks) > FAN_OUT_TASKS_MAX)
         return err_set(err, ERR_USAGE, "Maximum %d tasks", FAN_OUT_TASKS_MAX);
     if (asked != ASK_NOTHING && asked < 1)
@@ -103,31 +129,40 @@ static int read_fan_task(struct deciding *d, const struct js *task, struct deleg
                    argument_text(task, "role", &request->role, err) != 0 ||
                    argument_text(task, "scope", &request->scope, err) != 0 ||
                    argument_text(task, "context", &request->context, err) != 0 ||
-                   argument_number(task, "max_tool_calls", 1, &request->asked.tool_calls, err) != 0
+                   argument_number(task, "max_tool_calls", 1, &request->asked.tool_calls, err) !=
+                       0 ||
+                   check_lengths(request, err) != 0
                ? -1
                : 0;
 }
 
-static void fan_result(struct jw *w, const struct run *run, const struct js *task,
-                       const struct call_child *child)
+/* parent: who made the call; count: how many results its answer has. */
+static void fan_result(struct deciding *d, struct jw *w, const struct agent *parent, size_t count,
+                       const struct js *task, const struct call_child *child)
 {
-    const struct agent *agent = child->no != 0 ? run_agent_at(run, child->no) : NULL;
+    const struct agent *agent = child->no != 0 ? run_agent_at(d->run, child->no) : NULL;
     bool worked = agent != NULL && ending_worked(agent->outcome);
-    struct str said = agent == NULL ? child->error : worked ? agent->response : agent->error;
-    struct buf summary;
+    struct str said = agent == NULL ? child->error
+                      : worked      ? result_said(agent->outcome, agent->response)
+                                    : agent->error;
+    struct buf summary, notice;
     buf_init(&summary, 4096);
+    buf_init(&notice, SIZE_MAX / 4);
     buf_printf(&summary, "%s", worked ? "" : "Task failed: ");
     buf_str(&summary, utf8_cut_chars(said, 500));
     jw_object(w);
     jw_kbool(w, "success", worked);
-    jw_kstr(w, "role", js_get_str(task, "role"));
+    jw_kstr(w, "role", utf8_cut(js_get_str(task, "role"), 64));
     jw_kstr(w, "summary", buf_view(&summary));
     jw_key(w, "details");
     jw_object(w);
     if (agent != NULL) {
         jw_kstr(w, "task_id", agent->task_id);
         jw_ktext(w, "status", outcome_text(agent->outcome));
-        jw_kstr(w, "full_response", agent->response);
+        jw_kstr(w, "full_response", share_of(d, parent, agent->response, count));
+        result_notice(d->run, agent, "", &notice);
+        if (notice.n > 0)
+            jw_kstr(w, "notice", buf_view(&notice));
     }
     jw_end_object(w);
     jw_kint(w, "tool_calls_used", agent != NULL ? agent->account.tool_calls : 0);
@@ -140,6 +175,7 @@ static void fan_result(struct jw *w, const struct run *run, const struct js *tas
     else
         jw_str(w, said);
     jw_end_object(w);
+    buf_release(&notice);
     buf_release(&summary);
 }
 
@@ -157,7 +193,7 @@ static void fan_answer(struct deciding *d, struct agent *agent, struct call *cal
     jw_array(&w);
     for (size_t i = 0; i < count; i++) {
         const struct call_child *child = child_of(call, i);
-        fan_result(&w, d->run, js_at(fan->tasks, i), child);
+        fan_result(d, &w, agent, count, js_at(fan->tasks, i), child);
         worked += has_worked(d->run, child);
         if (child->no == 0)
             continue;
@@ -199,7 +235,7 @@ static void fan_start(struct deciding *d, struct agent *agent, struct call *call
                       const struct js *arguments)
 {
     struct err why = ERR_INIT;
-    struct fan fan;
+    struct fan fan = {NULL, 0};
     if (read_fan(d->run, arguments, &fan, &why) != 0)
         door_refuse(d, agent, call, &why);
     else
@@ -210,7 +246,7 @@ static void fan_ended(struct deciding *d, struct agent *agent, struct call *call
                       const struct agent *child)
 {
     struct err why = ERR_INIT;
-    struct fan fan;
+    struct fan fan = {NULL, 0};
     struct js *arguments = js_parse(call->call.arguments, &why);
     if (agent->stopping != OUTCOME_NONE)
         finish_stopped(d, agent, call);
@@ -242,22 +278,25 @@ static bool is_circle(const struct plan *plan, size_t item)
 static int read_subtask(const struct js *subtask, size_t i, struct plan *plan, struct err *err)
 {
     char key[32];
-    struct str ignored = STR_NONE;
+    struct delegation request = {0};
     int64_t depends_on = -1;
     snprintf(key, sizeof key, "subtasks[%zu]", i);
     if (js_kind(subtask) != JS_OBJECT)
         return err_set(err, ERR_USAGE, "%s must be an object, not %s", key,
                        js_kind_words(js_kind(subtask)));
     if (arguments_known(subtask, "task scope depends_on", key, err) != 0 ||
-        argument_text(subtask, "task", &ignored, err) != 0 ||
-        argument_text(subtask, "scope", &ignored, err) != 0 ||
+        argument_text(subtask, "task", &request.task, err) != 0 ||
+        argument_text(subtask, "scope", &request.scope, err) != 0 ||
+        check_lengths(&request, err) != 0 ||
         argument_number(subtask, "depends_on", 1, &depends_on, err) != 0)
         return err_prefix(err, "%s", key);
-    if (js_get_str(subtask, "task").n == 0)
+    if (request.task.n == 0)
         return err_set(err, ERR_USAGE, "%s: task must not be empty", key);
-    enum js_kind kind = js_kind(js_get(subtask, "depends_on"));
-    bool given = kind != JS_ABSENT && kind != JS_NULL;
-    if (given && (depends_on < 0 || depends_on >= (int64_t)plan->count || depends_on == (int64_t)i))
+    const struct js *asked = js_get(subtask, "depends_on");
+    bool given = js_kind(asked) != JS_ABSENT && js_kind(asked) != JS_NULL;
+    bool whole = js_real(asked, 0) == (double)depends_on;
+    if (given && (!whole || depends_on < 0 || depends_on >= (int64_t)plan->count ||
+                  depends_on == (int64_t)i))
         return err_set(err, ERR_USAGE, "%s: depends_on must be the index of another subtask", key);
     plan->depends_on[i] = given ? depends_on : -1;
     return 0;
@@ -272,8 +311,7 @@ static int read_plan(const struct js *arguments, struct plan *plan, struct err *
         argument_text(arguments, "plan", &plan->goal, err) != 0)
         return -1;
     if (js_kind(plan->subtasks) != JS_ARRAY || plan->count == 0)
-        return err_set(err, ERR_USAGE, "subtasks must be an array of {\"task\"}, not %s",
-                       plan->count == 0 ? "an empty one" : js_kind_words(js_kind(plan->subtasks)));
+        return not_an_array(plan->subtasks, "subtasks must be an array of {\"task\"}", err);
     if (plan->count > SUBTASKS_MAX)
         return err_set(err, ERR_USAGE, "Maximum %d subtasks", SUBTASKS_MAX);
     for (size_t i = 0; i < plan->count; i++)
@@ -329,6 +367,7 @@ static void plan_answer(struct deciding *d, struct agent *agent, struct call *ca
             buf_str(&out, child->error);
         } else {
             struct ending ending = ending_of(done);
+            ending.response = share_of(d, agent, ending.response, plan->count);
             buf_str(&out, result_text(d, done, &ending));
         }
         buf_char(&out, '\n');

@@ -208,7 +208,6 @@ void door_schema_print(const struct door_tool *door, const struct settings *sett
             add_enum(out, &settings->agent_ids);
             n = sizeof "$AGENTS" - 1;
         } else {
-            n = 0;
             break;
         }
         rest.p += n;

@@ -345,6 +345,12 @@ void event_summary(const struct event *e, struct buf *out)
     case EVENT_RUN_JOINING:
         buf_text(out, "has answered; waits for its open jobs");
         break;
+    case EVENT_RUN_PAUSED:
+        buf_printf(out, "%lld tool calls made: go on?", (long long)e->count);
+        break;
+    case EVENT_RUN_UNPAUSED:
+        buf_text(out, str_is(e->outcome, "go_on") ? "goes on" : "stops");
+        break;
     case EVENT_SUBAGENT_STARTED:
         buf_text(out, "started (");
         add_label(out, e->strategy, ")");

@@ -1,8 +1,10 @@
 /* How agents end: finishing, stopping, another attempt, and the one close that every child gets. Only this file ends a run. Pure. */
 #include "core/run/state.h"
 
+#define UNMERGED "held, and its parent ended without merging it"
+
 /* Whoever waits for the child goes on: the call that made it, calls that await it, a parent that has answered already. */
-static void deliver(struct deciding *d, const struct agent *child)
+static void deliver(struct deciding *d, struct agent *child)
 {
     struct agent *parent = run_agent_at(d->run, child->parent_no);
     struct call *call = parent->phase == PHASE_TOOLS ? call_find(parent, child->parent_call) : NULL;
@@ -18,7 +20,9 @@ static void deliver(struct deciding *d, const struct agent *child)
     }
     if (d->failed)
         return;
-    if (parent->phase == PHASE_JOINING && parent->stopping == OUTCOME_NONE) {
+    if (parent->phase == PHASE_JOINING && child->life == LIFE_WAITING_FOR_MERGE) {
+        child_drop(d, child, STR(UNMERGED)); /* and delivers that */
+    } else if (parent->phase == PHASE_JOINING && parent->stopping == OUTCOME_NONE) {
         if (parent->children_open == 0)
             agent_finish(d, parent, parent->joining, keep(d, parent->joining_error));
     } else if (parent->phase == PHASE_TOOLS || parent->phase == PHASE_READY) {
@@ -133,7 +137,7 @@ static void join(struct deciding *d, struct agent *agent, const struct ending *e
     for (uint32_t no = 1; no < d->run->agent_count && !d->failed; no++) {
         struct agent *child = d->run->agents[no];
         if (child->parent_no == agent->no && child->life == LIFE_WAITING_FOR_MERGE)
-            child_drop(d, child, STR("held, and its parent ended without merging it"));
+            child_drop(d, child, STR(UNMERGED));
     }
     if (!worked && !d->failed && agent->phase == PHASE_JOINING)
         children_stop(d, agent, STR("its parent failed"));
@@ -179,7 +183,9 @@ void agent_give_up(struct deciding *d, struct agent *agent, enum outcome outcome
                  agent->attempt < agent->contract.execution.max_retries && in_time && wanted &&
                  agent->turns != TURNS_LAST &&
                  (outcome == OUTCOME_ERROR || outcome == OUTCOME_TIMEOUT);
-    if (again && !d->failed)
+    if (again && agent->children_open > 0)
+        agent_stop(d, agent, outcome, error); /* another attempt begins when its jobs have ended */
+    else if (again && !d->failed)
         child_attempt(d, agent, agent->attempt + 1);
     else
         agent_finish(d, agent, outcome, error);
@@ -220,6 +226,8 @@ void agent_settle_stop(struct deciding *d, struct agent *agent)
     struct str reason = keep(d, agent->stop_reason);
     if (agent->stopping == OUTCOME_TIMEOUT)
         agent_give_up(d, agent, OUTCOME_TIMEOUT, spent_explain(d, agent, reason));
+    else if (agent->stopping == OUTCOME_ERROR)
+        agent_give_up(d, agent, OUTCOME_ERROR, reason);
     else
         agent_finish(d, agent, agent->stopping, reason);
 }

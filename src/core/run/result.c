@@ -6,6 +6,7 @@
 #include "core/run/state.h"
 
 #define SUMMARY_CHARS 500
+#define NOTICES_MAX 16 /* files that a notice names */
 
 static void print_files(struct jw *w, const char *key, const struct list *list)
 {
@@ -116,6 +117,31 @@ struct str result_object(struct deciding *d, const struct agent *agent, const st
     return json;
 }
 
+void result_notice(const struct run *run, const struct agent *agent, const char *opening,
+                   struct buf *out)
+{
+    for (size_t i = 0; i < agent->clash_count && i < NOTICES_MAX; i++) {
+        const struct clash *clash = &agent->clashes[i];
+        const struct agent *other = run->agents[clash->no];
+        buf_text(out, i == 0 ? opening : "; ");
+        utf8_clean(out, clash->path, UTF8_ONE_LINE);
+        buf_text(out, " was also modified by sub-agent ");
+        utf8_clean(out, other->contract.agent.name, UTF8_ONE_LINE);
+        buf_printf(out, " (%.*s)", STR_FMT(other->task_id));
+    }
+    if (agent->clash_count > NOTICES_MAX)
+        buf_printf(out, "; and so were %zu more files", agent->clash_count - NOTICES_MAX);
+    if (agent->clash_count > 0)
+        buf_text(out, ". Check that both changes are there.");
+}
+
+struct str result_said(enum outcome outcome, struct str response)
+{
+    return response.n == 0 && outcome == OUTCOME_BUDGET_EXCEEDED
+               ? STR("its budget was used up before it could answer")
+               : response;
+}
+
 struct str result_text(struct deciding *d, const struct agent *agent, const struct ending *ending)
 {
     static const char *const prefixes[] = {"",
@@ -135,7 +161,7 @@ struct str result_text(struct deciding *d, const struct agent *agent, const stru
         if (ending->response.n > 0)
             buf_text(&out, "\nWhat it had written so far: ");
     }
-    buf_str(&out, ending->response);
+    buf_str(&out, result_said(ending->outcome, ending->response));
     buf_printf(&out, "\n\n(%s after %lld tool calls, %lld.%llds", worked ? "ended" : "Error",
                (long long)agent->account.tool_calls, (long long)(ms / 1000),
                (long long)(ms % 1000 / 100));
@@ -145,6 +171,7 @@ struct str result_text(struct deciding *d, const struct agent *agent, const stru
             buf_printf(&out, "%s %.*s", i > 0 ? "," : "", STR_FMT(agent->files_modified.items[i]));
     }
     buf_text(&out, ")");
+    result_notice(d->run, agent, "\nNotice: ", &out);
     struct str text = keep(d, buf_view(&out));
     buf_release(&out);
     return text;

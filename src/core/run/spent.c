@@ -24,9 +24,9 @@ static enum spent_on call_place(const struct agent *agent)
     const size_t *in = agent->calls_in;
     if (in[CALL_GATHERING] + in[CALL_PREPARING] + in[CALL_RUNNING] > agent->calls_awaited)
         return SPENT_TOOLS;
-    return in[CALL_ASKED] > 0         ? SPENT_ANSWER
-           : agent->calls_awaited > 0 ? SPENT_CHILDREN
-                                      : SPENT_TOOLS;
+    return in[CALL_ASKED] > 0 || agent->pause == PAUSE_ASKED ? SPENT_ANSWER
+           : agent->calls_awaited > 0                        ? SPENT_CHILDREN
+                                                             : SPENT_TOOLS;
 }
 
 static int64_t at_most(int64_t value, int64_t limit)
@@ -62,6 +62,8 @@ static void charge(struct agent *agent, const struct event *e)
         return;
     if (agent->phase == PHASE_ASKING)
         charge_request(spent, e, passed);
+    else if (agent->phase == PHASE_READY && agent->pause == PAUSE_ASKED)
+        spent->ms[SPENT_ANSWER] += passed;
     else if (agent->phase == PHASE_READY)
         spent->ms[agent->slot == SLOT_QUEUED ? SPENT_SLOT : SPENT_BUDGET] += passed;
     else if (agent->phase == PHASE_BACKOFF)

@@ -122,7 +122,7 @@ void context_compact(struct agent *agent, struct str summary, size_t kept);
 /* What the last reply, which was asked for a summary, becomes in the conversation; STR_NONE where there is no such reply. */
 struct str context_summary(struct agent *agent);
 /* Makes the conversation shorter or asks for a summary; false: nothing more can be done. */
-bool context_reduce(struct deciding *d, struct agent *agent);
+bool context_reduce(struct deciding *d, struct agent *agent, int64_t bound);
 /* The last turn is not affordable as it is: cuts results that were not sent yet so that `tokens` new ones remain. */
 bool context_fit(struct deciding *d, struct agent *agent, int64_t tokens);
 /* The summary came (or none did): the conversation goes on from it. */

@@ -49,17 +49,51 @@ static bool is_limited(const struct account *account)
     return false;
 }
 
-/* How many calls the agent may make: its budget; a root that nobody watches also stops where the circuit breaker pauses. */
-int64_t turn_call_limit(const struct run *run, const struct agent *agent)
+/* Whether the circuit breaker of a root comes before its budget. */
+static bool has_breaker(const struct run *run, const struct agent *agent)
 {
     int64_t limit = agent->contract.execution.budget.tool_calls;
-    if (agent->no == 0 && run->asker != ASKER_ROOT_TERMINAL && run->settings.pause_at > 0 &&
-        (limit < 0 || run->settings.pause_at < limit))
-        limit = run->settings.pause_at;
-    return limit;
+    return agent->no == 0 && run->settings.pause_at > 0 &&
+           (limit < 0 || run->settings.pause_at < limit);
 }
 
-/* What the last turn will need, so that there is one: a twentieth of a small limit, a full reserve of a large one. */
+/* How many calls the agent may make: its budget; a root that nobody watches, or whose user said no, stops where the circuit
+ * breaker pauses. */
+int64_t turn_call_limit(const struct run *run, const struct agent *agent)
+{
+    bool stops = run->asker != ASKER_ROOT_TERMINAL || agent->pause == PAUSE_STOP;
+    return has_breaker(run, agent) && stops ? run->settings.pause_at
+                                            : agent->contract.execution.budget.tool_calls;
+}
+
+void turn_ask_again(struct deciding *d, const struct agent *agent)
+{
+    struct effect *effect = effect_add(d, EFFECT_ASK, EFFECT_OUTWARD, agent, agent->pause_id);
+    effect->arguments = arena_printf(&d->out->arena, "{\"tool_calls\":%lld,\"hard_stop_at\":%lld}",
+                                     (long long)agent->account.tool_calls,
+                                     (long long)agent->contract.execution.budget.tool_calls);
+    effect_seal(d, effect);
+}
+
+bool turn_pauses(struct deciding *d, struct agent *agent)
+{
+    if (agent->pause == PAUSE_ASKED)
+        return true;
+    if (agent->pause != PAUSE_AHEAD || agent->turns == TURNS_LAST ||
+        d->run->asker != ASKER_ROOT_TERMINAL || !has_breaker(d->run, agent) ||
+        agent->account.tool_calls < d->run->settings.pause_at)
+        return false;
+    struct event *e = draft(d, agent->no, EVENT_RUN_PAUSED);
+    e->call_id = arena_printf(&d->out->arena, "p%llu", (unsigned long long)(d->run->seq + 1));
+    e->count = agent->account.tool_calls;
+    emit(d, e);
+    if (!d->failed)
+        turn_ask_again(d, agent);
+    return true;
+}
+
+/* What the last turn will need, so that there is one: a part of a small limit, a full reserve of a large one. Dollars need the larger
+ * part: they pay for the whole conversation again, tokens only for what is new in it. */
 struct amount turn_reserve(const struct agent *agent, const struct model_settings *model,
                            int64_t input)
 {
@@ -74,7 +108,7 @@ struct amount turn_reserve(const struct agent *agent, const struct model_setting
     if (limits->cost_nano >= 0) {
         int64_t full = cost_of(input + LAST_TURN_INPUT, price_of_dearest_input(model)) +
                        cost_of(LAST_TURN_OUTPUT, model->price_out_nano);
-        reserve.cost_nano = limits->cost_nano / 5 < full ? limits->cost_nano / 5 : full;
+        reserve.cost_nano = limits->cost_nano / 3 < full ? limits->cost_nano / 3 : full;
     }
     return reserve;
 }
@@ -176,7 +210,7 @@ static void request(struct deciding *d, struct agent *agent)
     int64_t fresh = agent->context_new + (agent->context_known == 0 ? tools : 0);
     int64_t estimate = agent->context_known + fresh;
     int64_t window = model->max_context_tokens, bound = context_bound(agent, model);
-    if (estimate > bound * 7 / 10 && context_reduce(d, agent)) {
+    if (estimate > bound * 7 / 10 && context_reduce(d, agent, bound)) {
         request(d, agent);
         return;
     }
@@ -243,11 +277,11 @@ static void warn_once(struct deciding *d, struct agent *agent)
 static void tell_steered(struct deciding *d, struct agent *agent)
 {
     struct buf out;
-    if (agent->steered.n == 0 || agent->compact_at != 0)
+    if (agent->steered.n == agent->steered_told || agent->compact_at != 0)
         return;
     buf_init(&out, SIZE_MAX / 4);
     buf_text(&out, "Message from the agent that started you:");
-    for (size_t i = 0; i < agent->steered.n; i++) {
+    for (size_t i = agent->steered_told; i < agent->steered.n; i++) {
         buf_text(&out, "\n\n");
         buf_str(&out, agent->steered.items[i]);
     }
@@ -263,6 +297,8 @@ void turn_advance(struct deciding *d, struct agent *agent)
         agent_settle_stop(d, agent);
         return;
     }
+    if (turn_pauses(d, agent))
+        return;
     tell_steered(d, agent);
     int64_t calls = turn_call_limit(d->run, agent), turns = agent->contract.execution.budget.turns;
     bool spent = (calls >= 0 && agent->account.tool_calls >= calls) ||
@@ -335,7 +371,7 @@ static void reply_without_calls(struct deciding *d, struct agent *agent,
     } else if (reply->text.n == 0) {
         nudge(d, agent, "empty",
               STR("Your last reply was empty. Call a tool, or answer with text."));
-    } else if (agent->steered.n > 0) {
+    } else if (agent->steered.n > agent->steered_told) {
         turn_advance(d, agent); /* it was told something that it has not seen */
     } else {
         agent_finish(d, agent, OUTCOME_COMPLETED, STR_NONE);
@@ -421,7 +457,7 @@ void turn_interrupted(struct deciding *d, struct agent *agent)
 
 /* --- who may go on ----------------------------------------------------------------------------------------------------- */
 
-void schedule(struct deciding *d)
+static void give_slots(struct deciding *d)
 {
     struct run *run = d->run;
     while (!d->failed && run->slot_count > 0 && run->status == RUN_RUNNING &&
@@ -438,11 +474,27 @@ void schedule(struct deciding *d)
                 break;
         }
     }
-    /* First come, first served: the oldest that still does not fit holds the others back, or it would starve. */
+}
+
+/* First come, first served: the oldest that still does not fit holds the others back, or it would starve. */
+static void give_budget(struct deciding *d)
+{
+    struct run *run = d->run;
     while (!d->failed && run->budget_count > 0) {
         uint32_t oldest = run->budget_queue[0];
         turn_advance(d, run_agent_at(run, oldest));
         if (run->budget_count > 0 && run->budget_queue[0] == oldest)
             break;
     }
+}
+
+/* Each may end agents and so make room, or children, for the other. */
+void schedule(struct deciding *d)
+{
+    uint64_t before;
+    do {
+        before = d->run->seq;
+        give_slots(d);
+        give_budget(d);
+    } while (!d->failed && d->run->seq != before);
 }

@@ -1,0 +1,71 @@
+/* Spawn profiles, from keys to settings: the switches of tools.spawn and sub_agent that go with them, and the pools that profiles
+ * name. Single values were checked when they were read (entry.c); prompt files are read at each spawn, not here. Runs on the main
+ * thread before the loop starts. */
+#include "config/entry.h"
+#include "config/models.h"
+
+static const struct config_entry *find(const struct config *config, enum config_key_id key,
+                                       struct str profile)
+{
+    return config_entries_find(config->entries, key, profile, 0);
+}
+
+static struct str text_of(const struct config *config, enum config_key_id key, struct str profile)
+{
+    const struct config_entry *entry = find(config, key, profile);
+    return entry ? entry->value.text : STR("");
+}
+
+static struct list names_of(struct config *config, enum config_key_id key, struct str profile)
+{
+    const struct config_entry *entry = find(config, key, profile);
+    struct list names = {LIST_SET, NULL, 0};
+    for (size_t i = 0; entry && i < entry->value.name_count; i++)
+        list_add(&config->arena, &names, entry->value.names[i].text);
+    return names;
+}
+
+/* A pool that no child could use would refuse every spawn. */
+static int check_pool(const struct config *config, const struct config_entry *entry,
+                      struct err *err)
+{
+    const struct settings *settings = &config->settings;
+    struct str name = entry->value.text;
+    const struct pool *pool = settings_pool(settings, name);
+    if (!pool)
+        return config_dangling(config, &entry->place, "pool", name, KEY_POOL_MODEL, err);
+    for (size_t i = 0; i < pool->models.n; i++)
+        if (list_has(&settings->allowed_models, pool->models.items[i]))
+            return 0;
+    return config_error(&entry->place, EXCERPT_LINE, err,
+                        "no model of the pool '%.*s' is in llm.allowed_models", STR_FMT(name));
+}
+
+int config_profiles(struct config *config, struct err *err)
+{
+    struct settings *settings = &config->settings;
+    const struct config_entries *entries = config->entries;
+    settings->spawn_enabled =
+        config_entries_value(entries, KEY_SPAWN_ENABLED).number ? SWITCH_ON : SWITCH_OFF;
+    settings->hold_children =
+        config_entries_value(entries, KEY_CLOSE_ON_COMPLETION).number ? SWITCH_OFF : SWITCH_ON;
+    settings->profiles = arena_alloc(&config->arena, (entries->n + 1) * sizeof *settings->profiles);
+    for (size_t i = 0; i < entries->n; i++) {
+        const struct config_entry *entry = &entries->items[i];
+        struct str name = entry->name;
+        if (entry->key->id == KEY_PROFILE_POOL && entry->value.text.n > 0 &&
+            check_pool(config, entry, err) != 0)
+            return -1;
+        if (entry->key->id != KEY_PROFILE)
+            continue;
+        settings->profiles[settings->profile_count++] = (struct profile){
+            .name = name,
+            .system_prompt = text_of(config, KEY_PROFILE_PROMPT, name),
+            .system_prompt_file = text_of(config, KEY_PROFILE_FILE, name),
+            .bootstrap_files = names_of(config, KEY_PROFILE_BOOTSTRAP, name),
+            .tools = names_of(config, KEY_PROFILE_TOOLS, name),
+            .pool = text_of(config, KEY_PROFILE_POOL, name),
+        };
+    }
+    return 0;
+}

@@ -1,0 +1,96 @@
+/* Private to the simulator: the world's state, and what its files share. world.c moves time, model.c and tools.c answer, invariants.c
+ * looks at the run after every step, ledger.c at every event that was committed. */
+#ifndef CADRE_TESTS_SIM_INSIDE_H
+#define CADRE_TESTS_SIM_INSIDE_H
+
+#include "chance.h"
+#include "memory_store.h"
+#include "world.h"
+
+#define SIM_RUN "01SIMULATEDSIMULATEDSIMULA"
+#define FILES 8
+#define AGENTS_MAX 1024     /* that the ledger follows */
+#define CALLS_PER_REPLY 8   /* more than any simulated model makes */
+#define CHILDREN_ENOUGH 120 /* simulated models start no more when a run has so many agents */
+
+struct pending {
+    int64_t at;
+    uint64_t order;
+    enum { PENDING_ANSWER, PENDING_COMMIT, PENDING_MESSAGE } kind;
+    struct effect effect; /* of an answer; strings owned */
+    char strings[1024];
+    int aborted;
+};
+
+/* What the committed events say about one child. */
+struct child_record {
+    char status[24];
+    uint32_t parent_no;
+    int64_t closes;
+    int64_t unseen; /* messages that were sent to it and that it was not told yet */
+};
+
+struct world {
+    struct world_plan plan;
+    struct world_result *result;
+    struct chance chance;
+    struct memory_store store;
+    struct pump *pump;
+    int64_t now;
+    uint64_t order, epoch;
+    struct pending **pending; /* owned */
+    size_t pending_count, pending_capacity;
+    struct batch *queue[4096];
+    size_t queue_count;
+    bool commit_pending;
+    int64_t inbox_taken; /* highest consumed, by committed events */
+    int64_t inbox_next;
+    struct {
+        int64_t id;
+        char kind[16];
+        struct str body;
+    } inbox[8];
+    size_t inbox_count;
+    struct str start_body;
+    struct arena arena;
+    struct {
+        char call[32];
+        int64_t applied;
+    } writes[4096];
+    size_t write_count;
+    uint64_t files[FILES]; /* content numbers */
+    uint64_t acknowledged;
+    int64_t flights; /* answers still to come, of the living process */
+    int64_t children_asking;
+    uint32_t within_checked;
+    struct child_record children[AGENTS_MAX];
+    struct call_record {
+        uint8_t requested, finished;
+    } * calls; /* owned; by the seq of the reply, then the place in it */
+    size_t calls_capacity;
+};
+
+/* The first problem is kept. */
+void wrong(struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* settings.c: the body of the start message */
+struct str settings_of_plan(struct arena *arena, const struct world_plan *plan);
+
+/* model.c, tools.c: the answer to an effect goes into the pump */
+void answer_model(struct world *w, const struct pending *p);
+void answer_tool(struct world *w, const struct pending *p);
+/* The change that an effect was to make is made in the world, whether or not the answer arrives. */
+void apply_write(struct world *w, const struct pending *p);
+int64_t file_of(struct str path);
+
+/* invariants.c */
+void check_conversation(struct world *w, const struct agent *agent);
+void check_step(struct world *w);
+void check_end(struct world *w);
+
+/* ledger.c */
+void ledger_take(struct world *w, const struct batch *batch);
+void ledger_end(struct world *w);
+void ledger_print(const struct world *w);
+
+#endif

@@ -1,0 +1,102 @@
+/* The settings of a simulated run, from its plan. Pure. */
+#include "base/json.h"
+#include "inside.h"
+
+static void add_models(struct arena *arena, const struct world_plan *plan,
+                       struct settings *settings)
+{
+    struct model_settings *models = arena_alloc(arena, 2 * sizeof *models);
+    struct pool *pool = arena_alloc(arena, sizeof *pool);
+    models[0] = (struct model_settings){.name = STR("m"),
+                                        .provider = STR("p"),
+                                        .model = STR("m"),
+                                        .api = STR("openai"),
+                                        .base_url = STR("http://x"),
+                                        .api_key_env = STR(""),
+                                        .max_tokens = 1000,
+                                        .max_context_tokens = plan->window,
+                                        .price_in_nano = -1,
+                                        .price_out_nano = -1,
+                                        .price_cached_nano = -1,
+                                        .price_cache_write_nano = -1};
+    models[1] = models[0];
+    models[1].name = STR("n");
+    models[1].max_tokens = 500;
+    *pool = (struct pool){.name = STR("both")};
+    list_add(arena, &pool->models, STR("m"));
+    list_add(arena, &pool->models, STR("n"));
+    settings->models = models;
+    settings->model_count = 2;
+    settings->pools = pool;
+    settings->pool_count = 1;
+    settings->default_model = STR("m");
+    if (plan->seed % 3 == 1)
+        settings->default_pool = pool->name;
+}
+
+static void add_profiles(struct arena *arena, struct settings *settings)
+{
+    struct profile *profiles = arena_alloc(arena, 2 * sizeof *profiles);
+    const struct list none = {LIST_SET, NULL, 0};
+    profiles[0] = (struct profile){.name = STR("reader"),
+                                   .system_prompt = STR("Read."),
+                                   .bootstrap_files = none,
+                                   .tools = none};
+    list_add(arena, &profiles[0].tools, STR("read"));
+    profiles[1] = (struct profile){.name = STR("pooled"),
+                                   .system_prompt_file = STR("f1"),
+                                   .bootstrap_files = none,
+                                   .tools = none,
+                                   .pool = STR("both")};
+    settings->profiles = profiles;
+    settings->profile_count = 2;
+}
+
+static void set_limits(const struct world_plan *plan, struct settings *settings)
+{
+    settings->max_concurrent = plan->max_concurrent;
+    settings->delegate_concurrency = plan->delegate_concurrency;
+    settings->max_depth = plan->depth;
+    settings->max_retries = plan->retries;
+    settings->attempt_timeout_ms = plan->attempt_ms;
+    settings->child.wall_ms = plan->child_ms;
+    settings->root.tokens = plan->token_limit;
+    settings->root.cost_nano = UNLIMITED;
+    settings->root.wall_ms = plan->root_ms;
+}
+
+struct str settings_of_plan(struct arena *arena, const struct world_plan *plan)
+{
+    static const char *const tools[] = {
+        "read",         "ls",           "grep",         "write",         "edit",    "delete",
+        "spawn",        "spawn_await",  "spawn_agent",  "delegate_task", "fan_out", "agent_send",
+        "agent_status", "agent_cancel", "agent_result", "agent_merge",
+    };
+    struct settings settings;
+    struct buf out;
+    struct jw j;
+    settings_init(&settings);
+    add_models(arena, plan, &settings);
+    add_profiles(arena, &settings);
+    set_limits(plan, &settings);
+    settings.mode = MODE_AUTO;
+    settings.spawn_enabled = SWITCH_ON;
+    settings.hold_children = plan->holding == CHILDREN_HELD ? SWITCH_ON : SWITCH_OFF;
+    for (size_t i = 0; i < sizeof tools / sizeof tools[0]; i++)
+        list_add(arena, &settings.available_tools, str_from(tools[i]));
+    buf_init(&out, 1 << 20);
+    jw_init(&j, &out);
+    jw_object(&j);
+    jw_ktext(&j, "session_id", "s");
+    jw_ktext(&j, "user_id", "u");
+    jw_ktext(&j, "workspace_id", "w");
+    jw_ktext(&j, "workspace_path", "/w");
+    jw_ktext(&j, "task", "simulate");
+    jw_ktext(&j, "asker", "nobody");
+    jw_key(&j, "settings");
+    settings_print(&settings, &j);
+    jw_end_object(&j);
+    struct str body = arena_copy(arena, buf_view(&out));
+    buf_release(&out);
+    return body;
+}
