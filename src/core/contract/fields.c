@@ -128,7 +128,9 @@ struct str text_own(struct arena *arena, struct str text)
 
 static bool same_text(struct str a, struct str b)
 {
-    return (a.p == NULL) == (b.p == NULL) && str_eq(a, b);
+    if (a.p == NULL || b.p == NULL)
+        return a.p == b.p;
+    return str_eq(a, b);
 }
 
 static void text_field_own(struct arena *arena, const void *like, void *at)
