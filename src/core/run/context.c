@@ -285,7 +285,7 @@ bool context_reduce(struct deciding *d, struct agent *agent, int64_t bound)
         return !d->failed;
     for (size_t i = 0, kept = tail_kept(agent, end, bound); i < end; i++) {
         turns += agent->messages[i].role == MESSAGE_ASSISTANT;
-        summarised += agent->messages[i].role == MESSAGE_ASSISTANT && i < end - kept;
+        summarised += i < end - kept && agent->messages[i].role == MESSAGE_ASSISTANT;
     }
     /* A summary of one turn would hardly be shorter than the turn; one of nothing but the last summary would be the same again. */
     if (turns < TURNS_KEPT || summarised == 0 || agent->turns == TURNS_LAST)

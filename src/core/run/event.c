@@ -73,10 +73,10 @@ _Static_assert(FIELD_COUNT <= UINT8_MAX, "field ids are bytes");
 void event_init(struct event *event, enum event_type type)
 {
     static const struct event blank = {
-#define S {NULL, 0}
+#define S {0}
 #define J                                                                                          \
     {                                                                                              \
-        NULL, 0                                                                                    \
+        0                                                                                          \
     }
 #define I EVENT_ABSENT
 #define X(name, kind) .name = kind,
