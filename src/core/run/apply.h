@@ -1,0 +1,49 @@
+/* Private to the files apply*.c: one function per kind of event. Each checks what it can check cheaply and refuses, with
+ * CORRUPT, an event that cannot follow the state before it. */
+#ifndef CADRE_CORE_RUN_APPLY_H
+#define CADRE_CORE_RUN_APPLY_H
+
+#include "core/run/state.h"
+
+/* agent: the one that the event is about; NULL for the event that makes it. */
+typedef int apply_fn(struct run *run, struct agent *agent, const struct event *event,
+                     struct err *err);
+
+int apply_out_of_place(const struct event *e, struct err *err); /* sets err; returns -1 */
+int64_t event_number(int64_t value, int64_t otherwise);         /* for a field that may be absent */
+void account_open(struct run *run, struct agent *agent);
+
+/* apply_children.c */
+apply_fn apply_created;
+apply_fn apply_refused;
+apply_fn apply_awaiting;
+apply_fn apply_joining;
+apply_fn apply_steered;
+apply_fn apply_started;
+apply_fn apply_attempt;
+apply_fn apply_worked;
+apply_fn apply_completed;
+apply_fn apply_closed;
+
+/* apply_turns.c */
+apply_fn apply_message;
+apply_fn apply_paused;
+apply_fn apply_unpaused;
+apply_fn apply_masked;
+apply_fn apply_compacted;
+apply_fn apply_stopping;
+apply_fn apply_requested;
+apply_fn apply_reserved;
+apply_fn apply_waiting;
+apply_fn apply_settled;
+apply_fn apply_replied;
+apply_fn apply_failed_request;
+apply_fn apply_timer;
+
+/* apply_calls.c */
+apply_fn apply_call_requested;
+apply_fn apply_prepared;
+apply_fn apply_asked;
+apply_fn apply_call_finished;
+
+#endif

@@ -1,0 +1,239 @@
+/* What events do to children: made, started, tried again, ended, closed; and to those who wait for them. Pure. */
+#include "base/json.h"
+#include "core/run/apply.h"
+
+static void attempt_reset(struct run *run, struct agent *agent)
+{
+    arena_release(&agent->history);
+    agent->message_count = 0;
+    agent->compact_at = 0;
+    agent->steered_told = 0;
+    agent->summaries = SUMMARIES_WORK;
+    agent->generation++;
+    memset(&agent->conversation, 0, sizeof agent->conversation);
+    memset(&agent->last_turn_hash, 0, sizeof agent->last_turn_hash);
+    calls_forget(agent);
+    agent->context_known = agent->context_before = agent->context_new = 0;
+    agent->tries = agent->turns_alike = agent->nudges = 0;
+    agent->turns = TURNS_FREE;
+    agent->limit_outcome = OUTCOME_NONE;
+    agent->stopping = OUTCOME_NONE;
+    agent->stop_reason = STR_NONE;
+    agent->request_id = agent->model_now = agent->model_asked = STR_NONE;
+    timer_set(run, agent, TIMER_BACKOFF, 0);
+}
+
+/* The contract as the event has it, in the agent's keeping. An event that was just decided brings it along ready-made. */
+static int contract_take(struct agent *agent, const struct agent *parent, const struct event *e,
+                         struct err *err)
+{
+    struct arena arena;
+    arena_init(&arena);
+    int result = 0;
+    if (e->contract_made != NULL)
+        agent->contract = *e->contract_made;
+    else
+        result = contract_parse(&arena, e->contract, &agent->contract, err);
+    if (result == 0)
+        contract_own(&agent->arena, &parent->contract, &agent->contract);
+    arena_release(&arena);
+    return result;
+}
+
+int apply_created(struct run *run, struct agent *unused, const struct event *e, struct err *err)
+{
+    struct agent *parent = run_agent_at(run, (uint32_t)event_number(e->parent_no, UINT32_MAX));
+    if (unused != NULL || e->agent_no != run->agent_count || parent == NULL ||
+        parent->phase != PHASE_TOOLS)
+        return apply_out_of_place(e, err);
+    struct agent *agent = calloc(1, sizeof *agent);
+    if (agent == NULL)
+        abort();
+    arena_init(&agent->arena);
+    arena_init(&agent->history);
+    run->agents = grow(run->agents, run->agent_count, &run->agent_capacity, sizeof *run->agents);
+    run->agents[run->agent_count++] = agent;
+    agent->no = e->agent_no;
+    agent->parent_no = parent->no;
+    agent->life = LIFE_CREATED;
+    agent->created_at = e->ts;
+    agent->id = arena_copy(&agent->arena, e->sub_agent_id);
+    agent->task_id = arena_copy(&agent->arena, e->task_id);
+    agent->parent_call = arena_copy(&agent->arena, e->parent_call);
+    agent->objective = arena_copy(&agent->arena, e->objective);
+    agent->scope = arena_copy(&agent->arena, e->scope);
+    agent->context = arena_copy(&agent->arena, e->context);
+    agent->prompt = arena_copy(&agent->arena, e->prompt);
+    if (contract_take(agent, parent, e, err) != 0)
+        return -1;
+    account_open(run, agent);
+    parent->children_open++;
+    struct call *call = call_find(parent, agent->parent_call);
+    if (call == NULL)
+        return apply_out_of_place(e, err);
+    /* A job in the background is not awaited by the call that made it: its parent goes on and keeps its slot. */
+    bool awaited = agent->contract.receipt.door != DOOR_SPAWN;
+    if (awaited && call->awaits == CALL_WORKS)
+        call->awaits = CALL_AWAITS_CHILDREN; /* it is not running yet: nothing to count anew */
+    call_adopt(parent, call, agent->no, event_number(e->item, 0));
+    call->children_open += awaited;
+    call_move(parent, call, CALL_RUNNING);
+    slot_enqueue(run, agent, e->seq);
+    slot_yield(run, parent);
+    return 0;
+}
+
+int apply_refused(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    struct call *call = agent->phase == PHASE_TOOLS ? call_find(agent, e->call_id) : NULL;
+    if (call == NULL || call->state == CALL_DONE || e->item == EVENT_ABSENT)
+        return apply_out_of_place(e, err);
+    if (call->awaits == CALL_WORKS)
+        call->awaits = CALL_AWAITS_CHILDREN;
+    call_adopt(agent, call, 0, e->item);
+    call->children[call->child_count - 1].error = arena_copy(&agent->history, e->error);
+    call_move(agent, call, CALL_RUNNING);
+    return 0;
+}
+
+int apply_awaiting(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    struct call *call = agent->phase == PHASE_TOOLS ? call_find(agent, e->call_id) : NULL;
+    struct js *jobs = js_parse(e->jobs, err);
+    if (call == NULL || call->state != CALL_GATHERING || js_count(jobs) == 0) {
+        js_free(jobs);
+        return apply_out_of_place(e, err);
+    }
+    call->awaits = CALL_AWAITS_JOBS;
+    for (size_t i = 0; i < js_count(jobs); i++) {
+        int64_t no = js_int(js_at(jobs, i), -1);
+        const struct agent *job =
+            no > 0 && no < run->agent_count ? run_agent_at(run, (uint32_t)no) : NULL;
+        if (job == NULL || job->phase == PHASE_DONE)
+            continue;
+        call_adopt(agent, call, job->no, (int64_t)i);
+        call->children_open++;
+    }
+    js_free(jobs);
+    call_move(agent, call, CALL_RUNNING);
+    slot_yield(run, agent);
+    return 0;
+}
+
+int apply_joining(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    if (agent->phase == PHASE_DONE || agent->phase == PHASE_JOINING || agent->children_open == 0)
+        return apply_out_of_place(e, err);
+    agent->joining = outcome_parse(e->outcome);
+    agent->joining_error = arena_copy(&agent->arena, e->error);
+    agent->phase = PHASE_JOINING;
+    slot_release(run, agent);
+    budget_unqueue(run, agent);
+    timer_set(run, agent, TIMER_ATTEMPT, 0);
+    timer_set(run, agent, TIMER_BACKOFF, 0);
+    return 0;
+}
+
+int apply_steered(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    if (agent->phase == PHASE_DONE)
+        return apply_out_of_place(e, err);
+    /* Not in the history: what was sent to a child that has not started yet, or starts anew, is not lost. */
+    size_t n = agent->steered.n;
+    struct str *items = arena_alloc(&agent->arena, (n + 1) * sizeof *items);
+    for (size_t i = 0; i < n; i++)
+        items[i] = agent->steered.items[i];
+    items[n] = arena_copy(&agent->arena, e->text);
+    agent->steered = (struct list){LIST_SET, items, n + 1};
+    return 0;
+}
+
+static int life_move(struct agent *agent, enum life_state to, const struct event *e,
+                     struct err *err)
+{
+    if (agent->no == 0 || !life_legal(agent->life, to))
+        return apply_out_of_place(e, err);
+    agent->life = to;
+    return 0;
+}
+
+int apply_started(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    if (life_move(agent, LIFE_RUNNING, e, err) != 0)
+        return -1;
+    agent->started_at = e->ts;
+    slot_take(run, agent);
+    if (agent->contract.execution.budget.wall_ms != UNLIMITED)
+        timer_set(run, agent, TIMER_WALL, e->ts + agent->contract.execution.budget.wall_ms);
+    return 0;
+}
+
+int apply_attempt(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    if (agent->life != LIFE_RUNNING || agent->no == 0 || agent->children_open > 0)
+        return apply_out_of_place(e, err);
+    attempt_reset(run, agent);
+    agent->response = STR_NONE;
+    agent->attempt = event_number(e->attempt, 0);
+    agent->phase = PHASE_READY;
+    slot_enqueue(run, agent, e->seq);
+    timer_set(run, agent, TIMER_ATTEMPT, e->ts + agent->contract.execution.attempt_timeout_ms);
+    return 0;
+}
+
+/* Whoever waits for the child has one less to wait for. */
+static void child_ended(struct run *run, const struct agent *child)
+{
+    struct agent *parent = run->agents[child->parent_no];
+    struct call *call = parent->phase == PHASE_TOOLS ? call_find(parent, child->parent_call) : NULL;
+    if (call != NULL && call->awaits == CALL_AWAITS_CHILDREN)
+        call->children_open--;
+    for (size_t i = 0; parent->calls_for_jobs > 0 && i < parent->call_count; i++) {
+        call = &parent->calls[i];
+        for (size_t k = 0; call->awaits == CALL_AWAITS_JOBS && k < call->child_count; k++)
+            call->children_open -= call->children[k].no == child->no;
+    }
+}
+
+int apply_worked(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    bool held = agent->life == LIFE_WAITING_FOR_MERGE;
+    if (agent->children_open > 0)
+        return apply_out_of_place(e, err);
+    if (life_move(agent, e->type == EVENT_SUBAGENT_WAITING ? LIFE_WAITING_FOR_MERGE : LIFE_FAILED,
+                  e, err) != 0)
+        return -1;
+    if (!held) {
+        agent->context_size = agent->context_known + agent->context_new;
+        child_ended(run, agent);
+    }
+    agent->outcome = outcome_parse(e->outcome);
+    agent->response = arena_copy(&agent->arena, e->response);
+    agent->error = arena_copy(&agent->arena, e->error);
+    agent->phase = PHASE_DONE;
+    agent->finished_at = e->ts;
+    agent->account.kept_back = (struct amount){0, 0};
+    slot_release(run, agent);
+    budget_unqueue(run, agent);
+    for (int kind = 0; kind < TIMER_COUNT; kind++)
+        timer_set(run, agent, (enum timer_kind)kind, 0);
+    return 0;
+}
+
+int apply_completed(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    return life_move(agent, LIFE_COMPLETED, e, err);
+}
+
+int apply_closed(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    if (life_move(agent, LIFE_CLOSED, e, err) != 0)
+        return -1;
+    run->agents[agent->parent_no]->children_open--;
+    /* A closed child's conversation is in the log; nobody will send it again. */
+    attempt_reset(run, agent);
+    free(agent->messages);
+    agent->messages = NULL;
+    agent->message_capacity = 0;
+    return 0;
+}

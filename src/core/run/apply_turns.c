@@ -1,0 +1,244 @@
+/* What events do to an agent's conversation and to its requests: messages, pauses, masking, reservations, replies, timers. Pure. */
+#include "base/json.h"
+#include "core/run/apply.h"
+
+int apply_message(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    struct message message = {.text = arena_copy(&agent->history, e->text)};
+    message.role = str_is(e->role, "system") ? MESSAGE_SYSTEM : MESSAGE_USER;
+    message_push(agent, &message);
+    agent->context_new += budget_estimate(message.text);
+    if (str_is(e->note, "steer"))
+        agent->steered_told = agent->steered.n; /* one message tells all of them */
+    else if (str_is(e->note, "warn"))
+        agent->turns = TURNS_WARNED;
+    else if (str_starts(e->note, STR("last_turn"))) {
+        agent->turns = TURNS_LAST;
+        agent->limit_outcome =
+            str_is(e->note, "last_turn_timeout") ? OUTCOME_TIMEOUT : OUTCOME_BUDGET_EXCEEDED;
+    } else if (str_is(e->note, "compact"))
+        agent->compact_at = agent->message_count - 1;
+    else if (e->note.n > 0)
+        agent->nudges++;
+    return 0;
+}
+
+/* What runs already goes on; nothing new is started until the answer is there. */
+int apply_paused(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    if (agent->no != 0 || agent->pause != PAUSE_AHEAD ||
+        (agent->phase != PHASE_READY && agent->phase != PHASE_TOOLS))
+        return apply_out_of_place(e, err);
+    agent->pause = PAUSE_ASKED;
+    agent->pause_id = arena_copy(&agent->arena, e->call_id);
+    return 0;
+}
+
+int apply_unpaused(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    if (agent->pause != PAUSE_ASKED)
+        return apply_out_of_place(e, err);
+    agent->pause = str_is(e->outcome, "go_on") ? PAUSE_GO_ON : PAUSE_STOP;
+    return 0;
+}
+
+int apply_masked(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    if (e->kept != EVENT_ABSENT)
+        context_cut(agent, (size_t)e->kept);
+    else
+        context_mask(agent);
+    return 0;
+}
+
+int apply_compacted(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    if (agent->compact_at == 0 || (agent->phase != PHASE_READY && agent->phase != PHASE_TOOLS))
+        return apply_out_of_place(e, err);
+    struct str summary = e->text.p != NULL ? e->text : context_summary(agent);
+    if (summary.p == NULL)
+        return apply_out_of_place(e, err);
+    context_compact(agent, summary, (size_t)event_number(e->kept, 0));
+    agent->summaries = str_is(e->outcome, "failed") ? SUMMARIES_FAIL : SUMMARIES_WORK;
+    agent->tries = 0;
+    agent->phase = PHASE_READY;
+    return 0;
+}
+
+int apply_stopping(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    if (agent->phase == PHASE_DONE)
+        return apply_out_of_place(e, err);
+    agent->stopping = outcome_parse(e->outcome);
+    agent->stop_reason = arena_copy(&agent->arena, e->reason);
+    timer_set(run, agent, TIMER_BACKOFF, 0);
+    budget_unqueue(run, agent);
+    return 0;
+}
+
+/* Not a request that is tried again, nor one to another model of the pool, nor for a summary. */
+static bool is_new_turn(const struct agent *agent)
+{
+    return agent->tries == 0 && agent->model_now.n == 0 && agent->compact_at == 0;
+}
+
+int apply_requested(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    if (agent->phase != PHASE_READY)
+        return apply_out_of_place(e, err);
+    agent->phase = PHASE_ASKING;
+    agent->request_id = arena_copy(&agent->history, e->call_id);
+    agent->request_input = event_number(e->estimate, 0);
+    agent->reserved = (struct amount){0, 0};
+    agent->quoted = (struct amount){event_number(e->tokens, 0), event_number(e->cost_nano, 0)};
+    agent->model_asked = arena_copy(&agent->history, e->name);
+    const struct model_settings *model = settings_model(&run->settings, agent->model_asked);
+    if (model != NULL)
+        agent->account.kept_back = turn_reserve(agent, model, agent->request_input);
+    if (is_new_turn(agent))
+        agent->account.turns++;
+    slot_take(run, agent);
+    budget_unqueue(run, agent);
+    return 0;
+}
+
+int apply_reserved(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    if (agent->phase != PHASE_ASKING)
+        return apply_out_of_place(e, err);
+    agent->reserved = (struct amount){event_number(e->tokens, 0), event_number(e->cost_nano, 0)};
+    budget_reserve(&agent->account, agent->reserved);
+    return 0;
+}
+
+int apply_waiting(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    if (agent->phase != PHASE_READY)
+        return apply_out_of_place(e, err);
+    run->budget_queue = grow(run->budget_queue, run->budget_count, &run->budget_capacity,
+                             sizeof *run->budget_queue);
+    run->budget_queue[run->budget_count++] = agent->no;
+    slot_take(run, agent);
+    return 0;
+}
+
+int apply_settled(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    budget_settle(
+        &agent->account, agent->reserved,
+        (struct amount){event_number(e->used_tokens, 0), event_number(e->used_cost_nano, 0)});
+    agent->reserved = (struct amount){0, 0};
+    return 0;
+}
+
+/* The calls of a reply, with ids of our own: providers repeat theirs. */
+static int calls_open(struct agent *agent, const struct event *e, struct message *message,
+                      struct err *err)
+{
+    struct js *doc = js_parse(e->calls, err);
+    if (doc == NULL)
+        return -1;
+    size_t n = js_count(doc);
+    struct hasher h;
+    hasher_init(&h);
+    agent->calls = arena_alloc(&agent->history, (n + 1) * sizeof *agent->calls);
+    agent->call_count = agent->calls_open = agent->calls_in[CALL_WAITING] = n;
+    message->calls = arena_alloc(&agent->history, (n + 1) * sizeof *message->calls);
+    message->call_count = n;
+    for (size_t i = 0; i < n; i++) {
+        const struct js *item = js_at(doc, i);
+        struct tool_call *call = &message->calls[i];
+        struct buf text;
+        buf_init(&text, SIZE_MAX / 4);
+        js_print(js_get(item, "arguments"), &text);
+        call->id = arena_printf(&agent->history, "c%llu_%zu", (unsigned long long)e->seq, i);
+        call->name = arena_copy(&agent->history, js_get_str(item, "name"));
+        call->arguments = arena_copy(&agent->history, buf_view(&text));
+        buf_release(&text);
+        agent->calls[i].call = *call;
+        hasher_str(&h, call->name);
+        hasher_str(&h, call->arguments);
+    }
+    js_free(doc);
+    struct hash turn = hasher_end(&h);
+    agent->turns_alike = hash_eq(&turn, &agent->last_turn_hash) ? agent->turns_alike + 1 : 1;
+    agent->last_turn_hash = turn;
+    return 0;
+}
+
+int apply_replied(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    if (agent->phase != PHASE_ASKING)
+        return apply_out_of_place(e, err);
+    struct message message = {.role = MESSAGE_ASSISTANT,
+                              .text = arena_copy(&agent->history, e->text.p ? e->text : STR(""))};
+    message.extras = e->extras.p != NULL ? arena_copy(&agent->history, e->extras) : STR_NONE;
+    calls_forget(agent);
+    if (e->calls.p != NULL && calls_open(agent, e, &message, err) != 0)
+        return -1;
+    if (message.text.n > 0 || message.call_count > 0)
+        message_push(agent, &message);
+    if (message.text.n > 0 && str_is(e->completeness, "whole") && message.call_count == 0)
+        agent->nudges = 0;
+    if (message.call_count > 0)
+        agent->nudges = 0;
+    int64_t input = event_number(e->input_tokens, -1), output = event_number(e->output_tokens, -1);
+    if (output < 0)
+        output =
+            budget_estimate(message.text) + (e->calls.p != NULL ? budget_estimate(e->calls) : 0);
+    if (input < 0)
+        input = agent->request_input;
+    agent->context_before = agent->context_known;
+    agent->context_known = input + output;
+    agent->context_new = 0;
+    agent->input_tokens += input;
+    agent->output_tokens += output;
+    agent->tries = 0;
+    agent->model_now = STR_NONE;
+    agent->request_id = STR_NONE;
+    agent->phase = message.call_count > 0 ? PHASE_TOOLS : PHASE_READY;
+    if (e->model_effective.n > 0)
+        agent->model_effective = arena_copy(&agent->arena, e->model_effective);
+    if (message.text.n > 0)
+        agent->response = message.text;
+    return 0;
+}
+
+int apply_failed_request(struct run *run, struct agent *agent, const struct event *e,
+                         struct err *err)
+{
+    if (agent->phase != PHASE_ASKING)
+        return apply_out_of_place(e, err);
+    enum err_class class = err_class_parse(e->class);
+    if (class != ERR_CANCELLED)
+        agent->tries++;
+    else if (is_new_turn(agent))
+        agent->account.turns--; /* nothing was answered: asking again is still the same turn */
+    agent->request_id = STR_NONE;
+    agent->phase = e->retry_at != EVENT_ABSENT ? PHASE_BACKOFF : PHASE_READY;
+    if (e->retry_at != EVENT_ABSENT)
+        timer_set(run, agent, TIMER_BACKOFF, e->retry_at);
+    if (e->fallback.n > 0) {
+        agent->model_now = arena_copy(&agent->history, e->fallback);
+        agent->tries = 0;
+    }
+    if (e->partial.n > 0)
+        agent->response = arena_copy(&agent->history, e->partial);
+    return 0;
+}
+
+int apply_timer(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    static const char *const kinds[] = {"wall", "attempt", "backoff"};
+    for (int kind = 0; kind < TIMER_COUNT; kind++) {
+        if (str_is(e->kind, kinds[kind])) {
+            timer_set(run, agent, (enum timer_kind)kind, 0);
+            if (agent->stopping == OUTCOME_NONE)
+                agent->spent.timer = (enum timer_kind)kind;
+            if (kind == TIMER_BACKOFF && agent->phase == PHASE_BACKOFF)
+                agent->phase = PHASE_READY;
+            return 0;
+        }
+    }
+    return apply_out_of_place(e, err);
+}
