@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "cli/services.h"
 #include "core/run/doors.h"
 #include "model/anthropic.h"
 #include "model/openai.h"
@@ -46,6 +47,7 @@ struct wire {
     struct model_port replay;            /* the same, for recordings */
     struct replay_shelf shelf;
     struct record *record; /* NULL: nothing is recorded */
+    struct tool_services services;
     wire_warning *warning;
     void *warning_user;
 };
@@ -364,6 +366,7 @@ int wire_engine(struct wire *wire, uv_loop_t *loop, const struct engine_watch *w
         .store_path = wire->store_path,
         .model = model_of,
         .tools = &tool_port,
+        .services = &wire->services,
         .secret = secret_of,
         .deadlines = deadlines_of,
         .user = wire,
@@ -373,13 +376,16 @@ int wire_engine(struct wire *wire, uv_loop_t *loop, const struct engine_watch *w
         .denied_paths = &wire->store_directory,
         .denied_count = 1,
     };
+    services_open(&wire->services, &wire->config, &wire->store_directory);
     raise_descriptor_limit();
     sqlite_store_prepare();
     if (http_global_init(err) != 0)
-        return -1;
+        goto fail;
     if (engine_new(&config, engine, err) == 0)
         return 0;
     http_global_release();
+fail:
+    services_release(&wire->services);
     return -1;
 }
 
@@ -397,6 +403,7 @@ void wire_engine_free(struct wire *wire, struct engine *engine)
     if (wire->record != NULL)
         record_free(wire->record);
     wire->record = NULL;
+    services_release(&wire->services);
     http_global_release();
 }
 

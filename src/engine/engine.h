@@ -40,6 +40,7 @@ struct engine_config {
     /* The model API for an api name ("openai"): returns a port or ops == NULL. */
     struct model_port (*model)(void *user, struct str api);
     const struct tool_port *tools;
+    const struct tool_services *services; /* what the tools have to work with; may be NULL */
     /* The secret for a variable's name, or an empty string. */
     struct str (*secret)(void *user, struct str variable);
     /* Changes what a request to this model may take; the built-in times stand in it. NULL: they hold. */

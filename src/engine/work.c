@@ -245,6 +245,14 @@ static void set_prepared(struct work *work, const struct effect *effect)
     prepared->after = hash_parse(effect->after, &prepared->after_hash) ? FILE_PRESENT : FILE_ABSENT;
 }
 
+/* Of a contract's word. What is not known is no network. */
+static enum sandbox_network network_of(struct str network)
+{
+    return str_is(network, "full")    ? SANDBOX_NET_FULL
+           : str_is(network, "relay") ? SANDBOX_NET_RELAY
+                                      : SANDBOX_NET_NONE;
+}
+
 void work_start(struct live *live, const struct effect *effect)
 {
     struct engine *engine = live->engine;
@@ -269,6 +277,14 @@ void work_start(struct live *live, const struct effect *effect)
         .read_count = agent->contract.permissions.read_paths.n,
         .write_paths = copy_list(&work->arena, &agent->contract.permissions.write_paths),
         .write_count = agent->contract.permissions.write_paths.n,
+        .skills = copy_list(&work->arena, &agent->contract.permissions.skills),
+        .skill_count = agent->contract.permissions.skills.n,
+        .skills_state =
+            agent->contract.permissions.skills.state == LIST_ABSENT ? SKILLS_ALL : SKILLS_LISTED,
+        .network = network_of(agent->contract.permissions.network),
+        .services = engine->config.services,
+        .run_id = arena_copy(&work->arena, id_str(&live->id)),
+        .agent_no = effect->agent_no,
         .call_id = arena_printf(&work->arena, "%s-%u-%.*s", live->id.text, effect->agent_no,
                                 STR_FMT(effect->call_id)),
         .cancelled = &work->cancelled,

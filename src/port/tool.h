@@ -3,7 +3,8 @@
  *
  * Two classes: a pure tool only reads, so it may start before its intent is durable and may run again after a crash.
  * An outward tool that changes one file has `prepare`: it looks at the file, says what it is and what it will
- * become, and that is logged before `run` may act; run refuses when the file is no longer what prepare saw. */
+ * become, and that is logged before `run` may act; run refuses when the file is no longer what prepare saw. Outward tools
+ * without `prepare` (shell, web) are never repeated after a crash: their outcome is told to be unknown. */
 #ifndef CADRE_PORT_TOOL_H
 #define CADRE_PORT_TOOL_H
 
@@ -13,8 +14,27 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "port/sandbox.h"
 
-struct scope; /* os/scope.h: an opened directory that paths resolve beneath */
+struct scope;       /* os/scope.h: an opened directory that paths resolve beneath */
+struct tool_memory; /* tool/memory.h: what the tools of one process remember between calls */
+
+/* What machine and config give to all tools of a process. Outlives every call. */
+struct tool_services {
+    const struct sandbox_port *sandbox; /* NULL: no process can be confined, for this reason: */
+    struct str sandbox_problem;
+    struct tool_memory *memory; /* shared reads, processes in the background */
+    const struct str *hidden;   /* absolute directories that no process may see (the store's) */
+    size_t hidden_count;
+    struct { /* web_search and web_fetch */
+        struct str search_kind,
+            search_url;        /* "searxng" | "brave" | "tavily"; empty: not configured */
+        struct str search_key; /* the secret itself, from the environment */
+        enum { WEB_PUBLIC_ONLY, WEB_PRIVATE_TOO } reach;
+    } web;
+    struct str skills_directory; /* of the user; absolute, or empty */
+    struct str test_command;     /* config's own test command, or empty */
+};
 
 /* What a call may touch, built from its contract. Paths are relative to the scope's root. */
 struct tool_context {
@@ -24,7 +44,17 @@ struct tool_context {
     size_t read_count;
     const struct str *write_paths;
     size_t write_count;
+    const struct str *skills; /* that may be loaded, by name */
+    size_t skill_count;
+    enum { SKILLS_ALL, SKILLS_LISTED } skills_state;
+    enum sandbox_network network; /* of processes */
+    const struct tool_services *services;
+    struct str run_id;
+    uint32_t agent_no;
     struct str call_id; /* unique among all calls of all runs */
+    /* Tells what a long call is doing, at most a line; any thread, may be NULL. Shown, never logged. */
+    void (*progress)(void *user, struct str text);
+    void *progress_user;
     const atomic_bool *cancelled;
     size_t max_result;   /* bytes of text that a result may have */
     struct arena *arena; /* for everything in the result that outlives the call */
@@ -50,6 +80,8 @@ struct tool {
     const char *name;
     const char *description;
     const char *schema; /* JSON Schema of the arguments */
+    /* LONG: it runs other programs or waits for the network, and gets a thread of its own instead of one of the pool's. */
+    enum { TOOL_BRIEF, TOOL_LONG } pace;
     /* NULL for pure tools. Returns 0 and fills prepared, or -1 with the error as the result's text. */
     int (*prepare)(const struct tool_context *context, const struct js *arguments,
                    struct tool_prepared *prepared, struct tool_result *result);
@@ -81,6 +113,8 @@ struct tool_port {
      * NOT_FOUND where there is no such file. */
     int (*load)(const struct tool_context *context, struct str path, struct buf *text,
                 struct err *err);
+    /* The agent has ended: what it left running in the background is killed. On the loop: never waits. */
+    void (*end_agent)(const struct tool_services *services, struct str run_id, uint32_t agent_no);
 };
 extern const struct tool_port tool_port;
 

@@ -3,6 +3,7 @@
 
 #include "os/scope.h"
 #include "tool/file.h"
+#include "tool/memory.h"
 
 static int open_scope(struct str workspace, const struct str *denied, size_t denied_count,
                       struct scope **out, struct err *err)
@@ -35,4 +36,5 @@ static void close_scope(struct scope *scope)
     free(scope);
 }
 
-const struct tool_port tool_port = {tool_find, tool_settle, open_scope, close_scope, tool_load};
+const struct tool_port tool_port = {tool_find,   tool_settle, open_scope,
+                                    close_scope, tool_load,   tool_memory_end_agent};

@@ -1,0 +1,387 @@
+/* One program from its start to its end: see process.h. One poll loop over the pidfd and the pipes; the program's output is kept
+ * at both ends and forgotten in the middle. Runs on whichever thread asks. */
+#include "os/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/clock.h"
+
+#define READ_BLOCK 65536
+#define LOOK_MS 100   /* how often `cancelled` is looked at */
+#define DRAIN_MS 2000 /* for output that is still in the pipes when the program has ended */
+#define REAP_MS 10000 /* a killed program that takes longer hangs in the kernel */
+#define KEEP_LEAST 1024
+#define LEFT_OUT_MAX 96 /* bytes of the line in the middle */
+
+/* The two ends of a stream. */
+struct keeper {
+    struct buf *head;
+    size_t head_max;
+    char *tail; /* a ring */
+    size_t tail_max, tail_used, tail_at;
+    uint64_t total;
+};
+
+enum { POLL_CHILD, POLL_OUTPUT, POLL_ERRORS, POLL_INPUT, POLL_COUNT };
+
+struct supervision {
+    const struct process_command *command;
+    struct process_outcome *outcome;
+    struct keeper output, errors;
+    struct pollfd polls[POLL_COUNT];
+    pid_t pid;
+    size_t written; /* of the input */
+    int64_t started, deadline;
+    bool killed;
+};
+
+/* --- what is kept ------------------------------------------------------------------------------------------------------- */
+
+static void keeper_init(struct keeper *keeper, struct buf *head, size_t max)
+{
+    if (max < KEEP_LEAST)
+        max = KEEP_LEAST;
+    *keeper = (struct keeper){.head = head, .head_max = max / 2, .tail_max = max - max / 2};
+    buf_init(head, max + LEFT_OUT_MAX);
+}
+
+static void keep_tail(struct keeper *keeper, struct str bytes)
+{
+    if (keeper->tail == NULL) {
+        keeper->tail = malloc(keeper->tail_max);
+        if (keeper->tail == NULL)
+            abort();
+    }
+    if (bytes.n > keeper->tail_max) {
+        bytes.p += bytes.n - keeper->tail_max;
+        bytes.n = keeper->tail_max;
+    }
+    size_t until_end = keeper->tail_max - keeper->tail_at;
+    size_t first = bytes.n < until_end ? bytes.n : until_end;
+    memcpy(keeper->tail + keeper->tail_at, bytes.p, first);
+    memcpy(keeper->tail, bytes.p + first, bytes.n - first);
+    keeper->tail_at = (keeper->tail_at + bytes.n) % keeper->tail_max;
+    keeper->tail_used += bytes.n;
+    if (keeper->tail_used > keeper->tail_max)
+        keeper->tail_used = keeper->tail_max;
+}
+
+static void keep_bytes(struct keeper *keeper, struct str bytes)
+{
+    size_t room = keeper->head_max - keeper->head->n;
+    size_t first = bytes.n < room ? bytes.n : room;
+    keeper->total += bytes.n;
+    buf_str(keeper->head, (struct str){bytes.p, first});
+    if (bytes.n > first)
+        keep_tail(keeper, (struct str){bytes.p + first, bytes.n - first});
+}
+
+/* Joins both ends. */
+static void keeper_finish(struct keeper *keeper)
+{
+    uint64_t left_out = keeper->total - keeper->head->n - keeper->tail_used;
+    if (left_out > 0)
+        buf_printf(keeper->head, "\n[%llu bytes left out here]\n", (unsigned long long)left_out);
+    size_t start = keeper->tail_used < keeper->tail_max ? 0 : keeper->tail_at;
+    size_t first = keeper->tail_used - start;
+    if (keeper->tail_used > 0) {
+        buf_str(keeper->head, (struct str){keeper->tail + start, first});
+        buf_str(keeper->head, (struct str){keeper->tail, start});
+    }
+    free(keeper->tail);
+    keeper->tail = NULL;
+}
+
+/* --- starting ------------------------------------------------------------------------------------------------------------ */
+
+/* The program's ends of the pipes, and ours. */
+struct pipes {
+    int input[2], output[2], errors[2]; /* read end, write end */
+    int null;
+};
+
+static void close_handle(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static void pipes_close(struct pipes *pipes)
+{
+    for (size_t i = 0; i < 2; i++) {
+        close_handle(&pipes->input[i]);
+        close_handle(&pipes->output[i]);
+        close_handle(&pipes->errors[i]);
+    }
+    close_handle(&pipes->null);
+}
+
+static int pipes_open(const struct process_command *command, struct pipes *pipes, struct err *err)
+{
+    *pipes = (struct pipes){{-1, -1}, {-1, -1}, {-1, -1}, -1};
+    bool failed = pipe2(pipes->output, O_CLOEXEC) != 0;
+    if (command->streams == PROCESS_APART)
+        failed |= pipe2(pipes->errors, O_CLOEXEC) != 0;
+    if (command->input.n > 0)
+        failed |= pipe2(pipes->input, O_CLOEXEC) != 0;
+    else
+        failed |= (pipes->null = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0;
+    if (failed) {
+        err_set(err, ERR_IO, "cannot make pipes for a program: %s", strerror(errno));
+        pipes_close(pipes);
+        return -1;
+    }
+    /* Ours must never hold up the loop below. */
+    fcntl(pipes->output[0], F_SETFL, O_NONBLOCK);
+    if (pipes->errors[0] >= 0)
+        fcntl(pipes->errors[0], F_SETFL, O_NONBLOCK);
+    if (pipes->input[1] >= 0)
+        fcntl(pipes->input[1], F_SETFL, O_NONBLOCK);
+    return 0;
+}
+
+/* Descriptors are put in place from above, so that none is overwritten before it was copied: everything first moves out of the way of
+ * the numbers that the program will have. */
+static int lift(int fd, int above)
+{
+    return fcntl(fd, F_DUPFD_CLOEXEC, above);
+}
+
+static int place_handles(const struct process_command *command, const struct pipes *pipes,
+                         posix_spawn_file_actions_t *actions, int *lifted, struct err *err)
+{
+    int count = 3 + (int)command->handle_count;
+    int sources[3 + PROCESS_HANDLES_MAX] = {
+        pipes->input[0] >= 0 ? pipes->input[0] : pipes->null, pipes->output[1],
+        pipes->errors[1] >= 0 ? pipes->errors[1] : pipes->output[1]};
+    for (size_t i = 0; i < command->handle_count; i++)
+        sources[3 + i] = command->handles[i];
+    for (int i = 0; i < count; i++) {
+        lifted[i] = lift(sources[i], count);
+        if (lifted[i] < 0)
+            return err_set(err, ERR_IO, "cannot hand a descriptor to a program: %s",
+                           strerror(errno));
+    }
+    int failed = 0;
+    for (int i = 0; i < count; i++)
+        failed |= posix_spawn_file_actions_adddup2(actions, lifted[i], i);
+    if (command->directory >= 0)
+        failed |= posix_spawn_file_actions_addfchdir_np(actions, command->directory);
+    failed |= posix_spawn_file_actions_addclosefrom_np(actions, count);
+    return failed != 0 ? err_set(err, ERR_IO, "out of memory") : 0;
+}
+
+static int set_attributes(posix_spawnattr_t *attributes, struct err *err)
+{
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    int failed = posix_spawnattr_setflags(
+        attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    failed |= posix_spawnattr_setsigmask(attributes, &none);
+    failed |= posix_spawnattr_setsigdefault(attributes, &all);
+    failed |= posix_spawnattr_setpgroup(attributes, 0);
+    return failed != 0 ? err_set(err, ERR_BUG, "posix_spawn attributes") : 0;
+}
+
+static int spawn(const struct process_command *command, const struct pipes *pipes, pid_t *pid,
+                 struct err *err)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int lifted[3 + PROCESS_HANDLES_MAX], result = -1;
+    for (size_t i = 0; i < sizeof lifted / sizeof lifted[0]; i++)
+        lifted[i] = -1;
+    if (posix_spawn_file_actions_init(&actions) != 0)
+        return err_set(err, ERR_IO, "out of memory");
+    if (posix_spawnattr_init(&attributes) != 0) {
+        posix_spawn_file_actions_destroy(&actions);
+        return err_set(err, ERR_IO, "out of memory");
+    }
+    if (place_handles(command, pipes, &actions, lifted, err) != 0 ||
+        set_attributes(&attributes, err) != 0)
+        goto out;
+    int number = posix_spawn(pid, command->program, &actions, &attributes,
+                             (char *const *)command->argv, (char *const *)command->environment);
+    if (number != 0) {
+        err_set(err,
+                number == ENOENT                      ? ERR_NOT_FOUND
+                : number == EACCES || number == EPERM ? ERR_DENIED
+                                                      : ERR_IO,
+                "cannot start %s: %s", command->program, strerror(number));
+        goto out;
+    }
+    result = 0;
+out:
+    for (size_t i = 0; i < sizeof lifted / sizeof lifted[0]; i++)
+        close_handle(&lifted[i]);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return result;
+}
+
+/* --- supervising ------------------------------------------------------------------------------------------------------------ */
+
+/* False when the stream has ended. */
+static bool take_output(struct supervision *s, struct pollfd *poll, struct keeper *keeper)
+{
+    char block[READ_BLOCK];
+    ssize_t n = read(poll->fd, block, sizeof block);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return true;
+    if (n <= 0) {
+        poll->fd = -1;
+        return false;
+    }
+    struct str bytes = {block, (size_t)n};
+    keep_bytes(keeper, bytes);
+    if (s->command->heard != NULL)
+        s->command->heard(s->command->user, bytes);
+    return true;
+}
+
+static void give_input(struct supervision *s, struct pipes *pipes)
+{
+    struct str input = s->command->input;
+    ssize_t n = write(pipes->input[1], input.p + s->written, input.n - s->written);
+    if (n > 0)
+        s->written += (size_t)n;
+    bool later = n < 0 && (errno == EAGAIN || errno == EINTR);
+    if (s->written < input.n && (n > 0 || later))
+        return;
+    s->polls[POLL_INPUT].fd = -1; /* all given, or nobody reads it */
+    close_handle(&pipes->input[1]);
+}
+
+static void kill_all(struct supervision *s, enum process_end why)
+{
+    if (s->killed)
+        return;
+    s->killed = true;
+    s->outcome->end = why;
+    kill(-s->pid, SIGKILL);
+    s->deadline = clock_monotonic_ms() + REAP_MS;
+}
+
+/* How the program ended; it stays in the process table until here, so that its id cannot mean another. One that cannot even be
+ * killed is left to the kernel. */
+static void reap(struct supervision *s, int options)
+{
+    siginfo_t info = {.si_pid = 0};
+    kill(-s->pid, SIGKILL); /* what it left in its group */
+    while (waitid(P_PIDFD, (id_t)s->polls[POLL_CHILD].fd, &info, options) != 0 && errno == EINTR)
+        continue;
+    if (!s->killed)
+        s->outcome->end = info.si_code == CLD_EXITED ? PROCESS_EXITED : PROCESS_KILLED;
+    s->outcome->code = info.si_status;
+}
+
+/* Milliseconds until something must be looked at. */
+static int wait_for(const struct supervision *s, int64_t now)
+{
+    int64_t left = s->deadline - now;
+    if (s->command->cancelled != NULL && !s->killed && left > LOOK_MS)
+        left = LOOK_MS;
+    return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
+}
+
+static void supervise(struct supervision *s, struct pipes *pipes)
+{
+    bool ended = false;
+    while (!ended) {
+        int64_t now = clock_monotonic_ms();
+        if (!s->killed && s->command->cancelled != NULL && atomic_load(s->command->cancelled))
+            kill_all(s, PROCESS_CANCELLED);
+        else if (now >= s->deadline && !s->killed)
+            kill_all(s, PROCESS_TIMEOUT);
+        else if (now >= s->deadline)
+            break;
+        if (poll(s->polls, POLL_COUNT, wait_for(s, now)) <= 0)
+            continue;
+        if (s->polls[POLL_OUTPUT].revents != 0)
+            take_output(s, &s->polls[POLL_OUTPUT], &s->output);
+        if (s->polls[POLL_ERRORS].revents != 0)
+            take_output(s, &s->polls[POLL_ERRORS], &s->errors);
+        if (s->polls[POLL_INPUT].revents != 0)
+            give_input(s, pipes);
+        ended = s->polls[POLL_CHILD].revents != 0;
+    }
+    reap(s, ended ? WEXITED : WEXITED | WNOHANG);
+}
+
+/* What the program wrote before it ended is still in the pipes. Somebody who left its group may hold them open for ever. */
+static void drain(struct supervision *s)
+{
+    int64_t until = clock_monotonic_ms() + DRAIN_MS;
+    s->polls[POLL_CHILD].fd = s->polls[POLL_INPUT].fd = -1;
+    for (;;) {
+        bool open = s->polls[POLL_OUTPUT].fd >= 0 || s->polls[POLL_ERRORS].fd >= 0;
+        if (!open || clock_monotonic_ms() >= until || poll(s->polls, POLL_COUNT, 0) <= 0)
+            return;
+        if (s->polls[POLL_OUTPUT].revents != 0)
+            take_output(s, &s->polls[POLL_OUTPUT], &s->output);
+        if (s->polls[POLL_ERRORS].revents != 0)
+            take_output(s, &s->polls[POLL_ERRORS], &s->errors);
+    }
+}
+
+int process_run(const struct process_command *command, struct process_outcome *outcome,
+                struct err *err)
+{
+    struct pipes pipes;
+    struct supervision s = {.command = command, .outcome = outcome};
+    *outcome = (struct process_outcome){.end = PROCESS_EXITED};
+    if (command->handle_count > PROCESS_HANDLES_MAX)
+        return err_set(err, ERR_BUG, "too many descriptors for a program");
+    if (pipes_open(command, &pipes, err) != 0)
+        return -1;
+    s.started = clock_monotonic_ms();
+    s.deadline = s.started + command->wall_ms;
+    if (spawn(command, &pipes, &s.pid, err) != 0) {
+        pipes_close(&pipes);
+        return -1;
+    }
+    close_handle(&pipes.output[1]);
+    close_handle(&pipes.errors[1]);
+    close_handle(&pipes.input[0]);
+    int child = (int)syscall(SYS_pidfd_open, s.pid, 0);
+    if (child < 0) {
+        err_set(err, ERR_IO, "cannot watch a program: %s", strerror(errno));
+        kill(-s.pid, SIGKILL);
+        waitpid(s.pid, NULL, 0);
+        pipes_close(&pipes);
+        return -1;
+    }
+    keeper_init(&s.output, &outcome->output, command->output_max);
+    keeper_init(&s.errors, &outcome->errors, command->output_max);
+    s.polls[POLL_CHILD] = (struct pollfd){child, POLLIN, 0};
+    s.polls[POLL_OUTPUT] = (struct pollfd){pipes.output[0], POLLIN, 0};
+    s.polls[POLL_ERRORS] = (struct pollfd){pipes.errors[0], POLLIN, 0};
+    s.polls[POLL_INPUT] = (struct pollfd){pipes.input[1], POLLOUT, 0};
+    supervise(&s, &pipes);
+    drain(&s);
+    close(child);
+    pipes_close(&pipes);
+    keeper_finish(&s.output);
+    keeper_finish(&s.errors);
+    outcome->output_bytes = s.output.total;
+    outcome->errors_bytes = s.errors.total;
+    outcome->wall_ms = clock_monotonic_ms() - s.started;
+    return 0;
+}
+
+void process_outcome_release(struct process_outcome *outcome)
+{
+    buf_release(&outcome->output);
+    buf_release(&outcome->errors);
+}

@@ -1,0 +1,71 @@
+/* Confined processes: shell commands, tests, checks, servers of tools. What a process may see, change, reach and use up is its
+ * walls, built from a contract; everything that it started is dead when its call ends, and when this program ends.
+ *
+ * A machine that cannot build a wall refuses, with DENIED, the reason and the name of the switch that turns the wall off: nothing
+ * is run with fewer walls than were asked for. Calls block; any thread may make them. */
+#ifndef CADRE_PORT_SANDBOX_H
+#define CADRE_PORT_SANDBOX_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+enum sandbox_network {
+    SANDBOX_NET_NONE,
+    SANDBOX_NET_RELAY, /* one unix socket, reached through a port of the loopback */
+    SANDBOX_NET_FULL,
+};
+
+/* 0 where the built-in value holds. */
+struct sandbox_limits {
+    int64_t processes, memory_bytes, file_bytes, open_files;
+};
+
+/* Views live until the call returns. Paths are in normal form from the workspace's root. */
+struct sandbox_walls {
+    int workspace; /* O_PATH: what is shown is this directory, whatever its path leads to by now */
+    struct str workspace_path; /* absolute; it appears inside under the same name */
+    const struct str *read_paths;
+    size_t read_count;
+    const struct str *write_paths;
+    size_t write_count;
+    const struct str *hidden; /* absolute directories that must not be seen, wherever they lie */
+    size_t hidden_count;
+    enum sandbox_network network;
+    struct str relay; /* RELAY: the socket's path */
+    int64_t relay_port;
+    struct sandbox_limits limits;
+};
+
+struct sandbox_command {
+    const char *const *argv;      /* argv[0]: absolute, or a name that is looked up inside */
+    struct str directory;         /* where it starts */
+    const char *const *variables; /* "NAME=value" besides the built environment; NULL: none */
+    struct str input;             /* for its standard input; empty: /dev/null */
+    enum { SANDBOX_JOINED, SANDBOX_APART } streams; /* as in os/process.h */
+    int64_t wall_ms;                                /* > 0 */
+    size_t output_max;
+    const atomic_bool *cancelled;
+    void (*heard)(void *user,
+                  struct str bytes); /* output as it comes, on the calling thread; may be NULL */
+    void *user;
+};
+
+struct sandbox_outcome {
+    enum { SANDBOX_EXITED, SANDBOX_KILLED, SANDBOX_TIMEOUT, SANDBOX_CANCELLED } end;
+    int code; /* exit status, or the signal */
+    struct buf output, errors;
+    uint64_t output_bytes, errors_bytes;
+    int64_t wall_ms;
+};
+
+struct sandbox_port {
+    /* -1: it was not run. The caller releases the outcome's buffers after 0. */
+    int (*run)(void *self, const struct sandbox_walls *walls, const struct sandbox_command *command,
+               struct sandbox_outcome *outcome, struct err *err);
+    void *self;
+};
+
+#endif
