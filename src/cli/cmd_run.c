@@ -3,11 +3,14 @@
 #include <unistd.h>
 
 #include "base/utf8.h"
+#include "cli/agents.h"
 #include "cli/command.h"
 #include "cli/drive.h"
 #include "cli/localserver.h"
+#include "core/contract/schema.h"
 
 #define TASK_MAX ((size_t)1 << 20) /* bytes on stdin */
+#define SCHEMA_FILE_MAX (1 << 20)
 
 static enum exit_code run(struct invocation *invocation);
 
@@ -20,6 +23,7 @@ static const struct option options[] = {
     {"timeout", "TIME", "stop after this long: 90s, 5m"},
     {"max-concurrent", "N", "agents at work at the same time"},
     {"workspace", "DIR", "the directory to work in (default: the current one)"},
+    {"output-schema", "FILE", "a JSON Schema that the answer must match"},
     {"record", "FILE", "write every exchange with a model to a new file"},
     {"replay", "FILE", "answer from such a file; no model is asked"},
     {"quiet", NULL, "print nothing but the answer"},
@@ -112,6 +116,21 @@ static int check_task(struct str task, struct err *err)
     return 0;
 }
 
+/* A schema that cannot be enforced is found before anything is stored. */
+static int read_schema(struct str path, struct buf *compact, struct err *err)
+{
+    struct buf text;
+    if (path.p == NULL)
+        return 0;
+    buf_init(&text, SCHEMA_FILE_MAX);
+    int result =
+        agents_read_file(path, &text, err) != 0 || schema_read(buf_view(&text), compact, err) != 0
+            ? err_prefix(err, "--output-schema %.*s", STR_FMT(path))
+            : 0;
+    buf_release(&text);
+    return result;
+}
+
 static void print_warning(void *user, struct str text)
 {
     output_error(user, "warning: %.*s", STR_FMT(text));
@@ -137,13 +156,16 @@ static enum exit_code run(struct invocation *invocation)
                                    .workspace = arguments_value(arguments, "workspace")};
     struct wire *wire = NULL;
     struct err err = ERR_INIT;
-    struct buf input;
+    struct buf input, schema;
     struct str task;
     enum exit_code code;
     buf_init(&input, TASK_MAX);
+    buf_init(&schema, SCHEMA_FILE_MAX);
     wire_flags(arguments, &request.flags);
     if (read_task(arguments->operands[0], &input, &task, &err) != 0 ||
-        check_task(task, &err) != 0 || wire_open(&request, &wire, &err) != 0) {
+        check_task(task, &err) != 0 ||
+        read_schema(arguments_value(arguments, "output-schema"), &schema, &err) != 0 ||
+        wire_open(&request, &wire, &err) != 0) {
         code = command_fail(invocation, &err);
         goto out;
     }
@@ -160,6 +182,7 @@ static enum exit_code run(struct invocation *invocation)
         .kind = DRIVE_START,
         .volume = arguments_has(arguments, "quiet") ? DRIVE_QUIET : DRIVE_SHOWN,
         .task = task,
+        .output_schema = schema.n > 0 ? buf_view(&schema) : STR_NONE,
         .model = model != NULL ? model->model : config->settings.default_model,
         .source = config->model_source,
         .cap_nano = config->settings.root.cost_nano,
@@ -168,6 +191,7 @@ static enum exit_code run(struct invocation *invocation)
     code = drive_run(invocation, &drive);
 out:
     wire_close(wire);
+    buf_release(&schema);
     buf_release(&input);
     return code;
 }

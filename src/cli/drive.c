@@ -383,6 +383,7 @@ static int begin(struct driver *driver, struct err *err)
         .workspace_path = workspace->path,
         .settings = &wire_config(drive->wire)->settings,
         .asker = driver->asker,
+        .output_schema = drive->output_schema,
     };
     if (workspace_instructions(workspace, &start.instructions, err) != 0)
         return -1;

@@ -12,6 +12,7 @@ struct drive {
     enum { DRIVE_START, DRIVE_RESUME } kind;
     enum { DRIVE_SHOWN, DRIVE_QUIET } volume;
     struct str task;              /* DRIVE_START */
+    struct str output_schema;     /* DRIVE_START: of the answer, or STR_NONE */
     struct id run_id;             /* DRIVE_RESUME */
     struct str model;             /* for the first line: what the provider calls it, */
     struct str source;            /* and where it is from */

@@ -31,6 +31,7 @@ static const struct {
     {KEY_CHILD_WALL, offsetof(struct settings, child.wall_ms)},
     {KEY_ATTEMPT_TIMEOUT, offsetof(struct settings, attempt_timeout_ms)},
     {KEY_MAX_RETRIES, offsetof(struct settings, max_retries)},
+    {KEY_IDLE_TIMEOUT, offsetof(struct settings, idle_timeout_ms)},
     {KEY_WARN_AT, offsetof(struct settings, warn_at)},
     {KEY_PAUSE_AT, offsetof(struct settings, pause_at)},
     {KEY_HARD_STOP_AT, offsetof(struct settings, hard_stop_at)},

@@ -5,6 +5,8 @@
 #include <stdio.h>
 
 #include "base/path.h"
+#include "config/schema.h"
+#include "core/contract/role.h"
 #include "core/contract/settings.h"
 
 enum { NAME_MAX_BYTES = 128, PROFILE_NAME_MAX = 64, NAMES_MAX = 256 };
@@ -112,6 +114,14 @@ static int check_profile_name(const struct walk *walk, const struct yaml_node *k
                         "expected a profile's name: at most 64 small letters, digits, _ and -");
 }
 
+static int check_role_name(const struct walk *walk, const struct yaml_node *key)
+{
+    if (role_find(key->text))
+        return 0;
+    return config_error(&key->place, EXCERPT_LINE, walk->err,
+                        "expected a role: researcher, planner, executor, reviewer or tester");
+}
+
 static int check_tool(const struct walk *walk, const struct yaml_node *key, struct str *name)
 {
     const struct tool_info *info = tool_info_find(key->text);
@@ -179,6 +189,8 @@ static int read_names(const struct walk *walk, const struct config_key *key,
 static int read_value(const struct walk *walk, const struct config_key *key,
                       const struct yaml_node *node, struct config_value *value)
 {
+    if (key->type == TYPE_SCHEMA)
+        return config_schema_read(walk->entries->arena, node, &value->text, walk->err);
     if (key->type == TYPE_NAMES || key->type == TYPE_FILES || key->type == TYPE_TOOLS)
         return read_names(walk, key, node, value);
     if (node->kind != YAML_SCALAR ||
@@ -314,7 +326,8 @@ static int walk_member(const struct walk *walk, const struct yaml_node *node,
             return -1;
     } else if (at.pattern[strlen(at.pattern) - 1] == '*') {
         bool profile = found.row && found.row->id == KEY_PROFILE;
-        if ((profile ? check_profile_name : check_name)(walk, node->key) != 0)
+        bool role = strcmp(at.pattern, "roles.*") == 0;
+        if ((profile ? check_profile_name : role ? check_role_name : check_name)(walk, node->key))
             return -1;
         at.name = node->key->text;
     }

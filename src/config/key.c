@@ -180,6 +180,7 @@ static const char *const expected_texts[TYPE_COUNT_OF_TYPES] = {
     [TYPE_COUNT] = "a whole number",
     [TYPE_LIMIT] = "null or a whole number",
     [TYPE_MILLISECONDS] = "milliseconds, or a time such as 90s or 5m",
+    [TYPE_IDLE] = "0, or a time of at least a second such as 90s or 5m",
     [TYPE_MONEY] = "dollars such as 2.50, or null for no limit",
     [TYPE_PRICE] = "dollars for a million tokens, such as 0.40",
 #define X(name, text) text " "
@@ -188,6 +189,7 @@ static const char *const expected_texts[TYPE_COUNT_OF_TYPES] = {
     [TYPE_PERMISSION] = "allow, ask or deny",
     [TYPE_GATE] = "parent or run",
     [TYPE_SPEED] = "instant or recorded",
+    [TYPE_SCHEMA] = "a JSON Schema",
 };
 
 const char *config_type_expected(enum config_type type)

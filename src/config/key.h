@@ -24,12 +24,14 @@ enum config_type {
     TYPE_COUNT,        /* a whole number */
     TYPE_LIMIT,        /* a whole number, or null for no limit */
     TYPE_MILLISECONDS, /* a whole number, or a text with a unit: 1500ms, 90s, 5m */
+    TYPE_IDLE,         /* the same, or 0 for any time */
     TYPE_MONEY,        /* dollars, or null for no limit; nano-dollars inside */
     TYPE_PRICE,        /* dollars for a million tokens; nano-dollars for a token inside */
     TYPE_MODE,
     TYPE_PERMISSION,
     TYPE_GATE,
     TYPE_SPEED,
+    TYPE_SCHEMA, /* a JSON Schema for answers; its compact JSON inside */
     TYPE_COUNT_OF_TYPES
 };
 
@@ -109,6 +111,10 @@ enum config_project { PROJECT_NEVER, PROJECT_NARROWS, PROJECT_ADDS };
       "Time of one attempt of a child.") \
     X(MAX_RETRIES, "sub_agent.max_retries", COUNT, NARROWS, "1", 0, 100, \
       "How often a child that failed is started again.") \
+    X(IDLE_TIMEOUT, "sub_agent.idle_timeout_ms", IDLE, NARROWS, "0", 1000, 2678400000, \
+      "How long an attempt of a child may show no sign of life: no token, no progress of a tool. Then it ends like one that timed out. 0: any time.") \
+    X(REUSE, "sub_agent.cache", SWITCH, NARROWS, "true", 0, 1, \
+      "Whether a task that a child with reading tools alone has done already is answered with that child's result, as long as nothing was changed since.") \
     X(CLOSE_ON_COMPLETION, "sub_agent.close_on_completion", SWITCH, NARROWS, "true", 0, 1, \
       "Whether a child that did its work is merged and closed at once. `false` holds it until its parent calls `agent_merge` or `agent_cancel`.") \
     X(SPAWN_ENABLED, "tools.spawn.enabled", SWITCH, NARROWS, "false", 0, 1, \
@@ -125,6 +131,10 @@ enum config_project { PROJECT_NEVER, PROJECT_NARROWS, PROJECT_ADDS };
       "The child's tools, of those that its parent has. Without any: all of them. Never those that start other agents.") \
     X(PROFILE_POOL, "tools.spawn.profiles.*.pool", POOL, NEVER, "", 0, 0, \
       "The pool that the child uses. Without it: its parent's.") \
+    X(PROFILE_SCHEMA, "tools.spawn.profiles.*.outputs.schema", SCHEMA, ADDS, "", 0, 0, \
+      "A JSON Schema that the child's answer must match: it is corrected twice, then it fails (`docs/doors.md`).") \
+    X(ROLE_SCHEMA, "roles.*.outputs.schema", SCHEMA, ADDS, "", 0, 0, \
+      "The same for children with this role: researcher, planner, executor, reviewer or tester.") \
     X(MODE, "mode", MODE, NARROWS, "safe", 0, 0, \
       "What tools may do without asking.") \
     X(PERMISSION, "permissions.*", PERMISSION, NARROWS, "", 0, 0, \

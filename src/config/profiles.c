@@ -1,5 +1,5 @@
-/* Spawn profiles, from keys to settings: the switches of tools.spawn and sub_agent that go with them, and the pools that profiles
- * name. Single values were checked when they were read (entry.c); prompt files are read at each spawn, not here. Runs on the main
+/* Spawn profiles and roles, from keys to settings: the switches of tools.spawn and sub_agent that go with them, and the pools that
+ * profiles name. Single values were checked when they were read (entry.c); prompt files are read at each spawn, not here. Runs on the main
  * thread before the loop starts. */
 #include "config/entry.h"
 #include "config/models.h"
@@ -14,6 +14,12 @@ static struct str text_of(const struct config *config, enum config_key_id key, s
 {
     const struct config_entry *entry = find(config, key, profile);
     return entry ? entry->value.text : STR("");
+}
+
+static struct str schema_of(const struct config *config, struct str profile)
+{
+    const struct config_entry *entry = find(config, KEY_PROFILE_SCHEMA, profile);
+    return entry ? entry->value.text : STR_NONE;
 }
 
 static struct list names_of(struct config *config, enum config_key_id key, struct str profile)
@@ -41,6 +47,20 @@ static int check_pool(const struct config *config, const struct config_entry *en
                         "no model of the pool '%.*s' is in llm.allowed_models", STR_FMT(name));
 }
 
+static void read_roles(struct config *config)
+{
+    struct settings *settings = &config->settings;
+    const struct config_entries *entries = config->entries;
+    settings->role_outputs =
+        arena_alloc(&config->arena, (entries->n + 1) * sizeof *settings->role_outputs);
+    for (size_t i = 0; i < entries->n; i++) {
+        const struct config_entry *entry = &entries->items[i];
+        if (entry->key->id == KEY_ROLE_SCHEMA)
+            settings->role_outputs[settings->role_outputs_count++] =
+                (struct role_outputs){entry->name, entry->value.text};
+    }
+}
+
 int config_profiles(struct config *config, struct err *err)
 {
     struct settings *settings = &config->settings;
@@ -49,6 +69,9 @@ int config_profiles(struct config *config, struct err *err)
         config_entries_value(entries, KEY_SPAWN_ENABLED).number ? SWITCH_ON : SWITCH_OFF;
     settings->hold_children =
         config_entries_value(entries, KEY_CLOSE_ON_COMPLETION).number ? SWITCH_OFF : SWITCH_ON;
+    settings->reuse_results =
+        config_entries_value(entries, KEY_REUSE).number ? SWITCH_ON : SWITCH_OFF;
+    read_roles(config);
     settings->profiles = arena_alloc(&config->arena, (entries->n + 1) * sizeof *settings->profiles);
     for (size_t i = 0; i < entries->n; i++) {
         const struct config_entry *entry = &entries->items[i];
@@ -65,6 +88,7 @@ int config_profiles(struct config *config, struct err *err)
             .bootstrap_files = names_of(config, KEY_PROFILE_BOOTSTRAP, name),
             .tools = names_of(config, KEY_PROFILE_TOOLS, name),
             .pool = text_of(config, KEY_PROFILE_POOL, name),
+            .schema = schema_of(config, name),
         };
     }
     return 0;

@@ -112,6 +112,7 @@ static bool number_parse(const struct config_key *key, struct str text, enum yam
     case TYPE_LIMIT:
         return style == YAML_PLAIN && config_whole_parse(text, number);
     case TYPE_MILLISECONDS:
+    case TYPE_IDLE:
         return config_duration_parse(text, 1, number);
     case TYPE_MONEY:
         return style == YAML_PLAIN && dollars_parse(text, number);
@@ -156,6 +157,8 @@ static int range_check(const struct config_key *key, int64_t number, struct err 
         if (number > key->maximum)
             return err_set(err, ERR_CONFIG, "expected at most 31 days");
         return 0;
+    case TYPE_IDLE:
+        return number == 0 || (number >= key->minimum && number <= key->maximum) ? 0 : -1;
     case TYPE_MONEY:
         return number > 0 ? 0 : err_set(err, ERR_CONFIG, "a limit must be more than 0 dollars");
     default:
@@ -284,6 +287,7 @@ void config_value_print(const struct config_key *key, const struct config_value 
     case TYPE_COUNT:
     case TYPE_LIMIT:
     case TYPE_MILLISECONDS:
+    case TYPE_IDLE:
     case TYPE_MONEY:
     case TYPE_PRICE:
         if (value->number == UNLIMITED)
@@ -295,6 +299,7 @@ void config_value_print(const struct config_key *key, const struct config_value 
         else
             buf_int(out, value->number);
         return;
+    case TYPE_SCHEMA:
     case TYPE_PROSE: {
         struct str shown = utf8_cut_chars(value->text, PROSE_SHOWN);
         buf_printf(out, "\"%.*s%s\"", STR_FMT(shown), shown.n < value->text.n ? "…" : "");
@@ -322,6 +327,8 @@ bool config_value_within(const struct config_key *key, const struct config_value
     switch (key->type) {
     case TYPE_MODE:
         return mode_within((enum mode)value->number, (enum mode)limit->number);
+    case TYPE_IDLE: /* 0 is any time */
+        return limit->number == 0 || (value->number != 0 && value->number <= limit->number);
     case TYPE_GATE: /* a gate that closes more often is the narrower one */
         return value->number >= limit->number;
     case TYPE_LIMIT:

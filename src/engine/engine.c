@@ -166,6 +166,8 @@ static void print_start(const struct engine_start *start, struct buf *out)
     settings_print(start->settings, &w);
     if (start->instructions.n > 0)
         jw_kstr(&w, "instructions", start->instructions);
+    if (start->output_schema.p != NULL)
+        jw_kraw(&w, "output_schema", start->output_schema);
     jw_end_object(&w);
 }
 

@@ -64,7 +64,8 @@ struct engine_start {
     struct str task, session_id, user_id, workspace_id, workspace_path;
     const struct settings *settings;
     enum asker asker;
-    struct str instructions; /* text of the project's instruction files, or STR_NONE */
+    struct str instructions;  /* text of the project's instruction files, or STR_NONE */
+    struct str output_schema; /* of the root's answer: JSON text (schema_read), or STR_NONE */
 };
 
 /* Makes the run known, takes its lease and starts it. *run_id is set before anything is durable. */

@@ -67,6 +67,7 @@ struct contract {
     } permissions;
     struct {
         int64_t attempt_timeout_ms, max_retries;
+        int64_t idle_timeout_ms; /* 0: nothing is idle */
         enum { CLOSE_HELD, CLOSE_ON_COMPLETION } close;
         struct str working_directory;
         struct limits budget;
@@ -102,6 +103,7 @@ struct delegation {
     struct str context; /* text that the parent passes on */
     struct str prompt;  /* stands before the usual system prompt */
     struct str pool;    /* a pool that the profile names */
+    struct str schema;  /* of the answer: JSON; STR_NONE: the role's, if it has one */
     struct list context_files;
     struct str role, mode;
     struct list allowed_tools;
@@ -164,6 +166,8 @@ enum permission contract_tool_mode(const struct contract *contract, struct str t
  * reason in err. */
 enum permission contract_permits(const struct contract *contract, struct str tool, struct err *err);
 
+/* The rule about the last message, where outputs.schema is set. */
+void contract_prompt_schema(const struct contract *contract, struct buf *out);
 /* System prompt blocks for a child of this contract (seed 002: cwd, scope, "N tool calls",
  * concise, summary; role prompt). */
 void contract_prompt(const struct contract *contract, const struct delegation *request,

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "core/contract/money.h"
+#include "core/contract/schema.h"
 
 enum {
     TASK_BYTES_MAX = 256 * 1024,
@@ -252,6 +253,7 @@ static int layer_settings(struct derivation *d, struct err *err)
         d->limits.context_tokens = window / 4;
     d->out->execution.attempt_timeout_ms = d->settings->attempt_timeout_ms;
     d->out->execution.max_retries = d->settings->max_retries;
+    d->out->execution.idle_timeout_ms = d->settings->idle_timeout_ms;
     return 0;
 }
 
@@ -386,6 +388,24 @@ static int fill_outputs(struct derivation *d, struct err *err)
     return 0;
 }
 
+/* A schema was checked where it entered; one that comes from a log or a record is checked here as well, because an agent must not
+ * work under one that is enforced by half. */
+static int fill_schema(struct derivation *d, struct err *err)
+{
+    struct str schema = d->request->schema;
+    struct buf compact;
+    if (!schema.p && d->role)
+        schema = settings_role_schema(d->settings, str_from(d->role->name));
+    if (!schema.p)
+        return 0;
+    buf_init(&compact, 4 * SCHEMA_BYTES_MAX);
+    int result = schema_read(schema, &compact, err);
+    if (result == 0)
+        d->out->outputs.schema = arena_copy(d->arena, buf_view(&compact));
+    buf_release(&compact);
+    return result == 0 ? 0 : err_prefix(err, "outputs.schema");
+}
+
 static int fill_prompt_hash(struct derivation *d, struct err *err)
 {
     struct buf prompt;
@@ -441,6 +461,7 @@ static const derive_step child_steps[] = {
     /* the rest */
     fill_identity,
     fill_outputs,
+    fill_schema,
     fill_prompt_hash,
     fill_json,
     NULL,
@@ -464,6 +485,7 @@ static const derive_step root_steps[] = {
     /* the rest */
     fill_identity,
     fill_outputs,
+    fill_schema,
     fill_json,
     NULL,
 };

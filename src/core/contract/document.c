@@ -184,44 +184,11 @@ static int door_parse(struct arena *arena, const struct js *value, const char *w
     return err_set(err, ERR_CORRUPT, "%s: expected the name of a door", where);
 }
 
-/* Any JSON value, kept as its compact text. */
-static void json_print(struct jw *w, const void *at)
-{
-    jw_raw(w, *(const struct str *)at);
-}
-
-enum { JSON_VALUE_MAX = 1024 * 1024 };
-
-static int json_parse(struct arena *arena, const struct js *value, const char *where, void *at,
-                      struct err *err)
-{
-    *(struct str *)at = STR_NONE;
-    if (js_kind(value) == JS_NULL)
-        return 0;
-    struct buf text;
-    buf_init(&text, JSON_VALUE_MAX);
-    js_print(value, &text);
-    bool fits = !text.failed;
-    if (fits)
-        *(struct str *)at = arena_copy(arena, buf_view(&text));
-    buf_release(&text);
-    if (!fits)
-        return err_set(err, ERR_CORRUPT, "%s: longer than %d bytes", where, JSON_VALUE_MAX);
-    return 0;
-}
-
-static void json_own(struct arena *arena, const void *like, void *at)
-{
-    *(struct str *)at = arena_copy(arena, *(const struct str *)at);
-}
-
-static const struct field_kind json_kind = {json_print, json_parse, NULL, json_own};
-
 #define CLAMP(member) offsetof(struct clamp, member)
 static const struct field clamp_fields[] = {
     {"field", &field_text, CLAMP(field), NULL},
-    {"asked", &json_kind, CLAMP(asked), NULL},
-    {"got", &json_kind, CLAMP(got), NULL},
+    {"asked", &field_json, CLAMP(asked), NULL},
+    {"got", &field_json, CLAMP(got), NULL},
     {"by", &field_text, CLAMP(by), NULL},
     {0},
 };
@@ -347,6 +314,7 @@ static const struct field permissions_fields[] = {
 static const struct field execution_fields[] = {
     {"attempt_timeout_ms", &field_count, AT(execution.attempt_timeout_ms), NULL},
     {"max_retries", &field_count, AT(execution.max_retries), NULL},
+    {"idle_timeout_ms", &field_count_if_any, AT(execution.idle_timeout_ms), NULL},
     {"close_on_completion", &close_kind, 0, NULL},
     {"working_directory", &field_text, AT(execution.working_directory), NULL},
     {"budget", NULL, AT(execution.budget), limits_fields},
@@ -365,7 +333,7 @@ static const struct field outputs_fields[] = {
     {"report_format", &field_text, AT(outputs.report_format), NULL},
     {"report_path_pattern", &field_text, AT(outputs.report_path_pattern), NULL},
     {"gate", &gate_kind, 0, NULL},
-    {"schema", &json_kind, AT(outputs.schema), NULL},
+    {"schema", &field_json, AT(outputs.schema), NULL},
     {"checks", &field_list, AT(outputs.checks), NULL},
     {0},
 };

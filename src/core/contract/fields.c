@@ -250,6 +250,47 @@ static int switch_parse(struct arena *arena, const struct js *value, const char 
     return 0;
 }
 
+/* Any JSON value, kept as its compact text. */
+static void json_print(struct jw *w, const void *at)
+{
+    jw_raw(w, *(const struct str *)at);
+}
+
+enum { JSON_VALUE_MAX = 1024 * 1024 };
+
+static int json_parse(struct arena *arena, const struct js *value, const char *where, void *at,
+                      struct err *err)
+{
+    *(struct str *)at = STR_NONE;
+    if (js_kind(value) == JS_NULL)
+        return 0;
+    struct buf text;
+    buf_init(&text, JSON_VALUE_MAX);
+    js_print(value, &text);
+    bool fits = !text.failed;
+    if (fits)
+        *(struct str *)at = arena_copy(arena, buf_view(&text));
+    buf_release(&text);
+    if (!fits)
+        return err_set(err, ERR_CORRUPT, "%s: longer than %d bytes", where, JSON_VALUE_MAX);
+    return 0;
+}
+
+static void json_own(struct arena *arena, const void *like, void *at)
+{
+    *(struct str *)at = arena_copy(arena, *(const struct str *)at);
+}
+
+static bool json_is_none(const void *at)
+{
+    return ((const struct str *)at)->p == NULL;
+}
+
+static bool count_is_zero(const void *at)
+{
+    return *(const int64_t *)at == 0;
+}
+
 const struct field_kind field_text = {text_print, text_parse, NULL, text_field_own};
 const struct field_kind field_text_or_null = {text_print, text_or_null_parse, NULL, text_field_own};
 const struct field_kind field_count = {limit_print, count_parse, NULL, NULL};
@@ -261,3 +302,6 @@ const struct field_kind field_price_if_known = {per_token_print, per_token_parse
 const struct field_kind field_list = {names_print, names_parse, NULL, list_own};
 const struct field_kind field_list_or_null = {names_print, names_or_null_parse, NULL, list_own};
 const struct field_kind field_switch_if_on = {switch_print, switch_parse, switch_is_off, NULL};
+const struct field_kind field_count_if_any = {limit_print, count_parse, count_is_zero, NULL};
+const struct field_kind field_json = {json_print, json_parse, NULL, json_own};
+const struct field_kind field_json_if_any = {json_print, json_parse, json_is_none, json_own};

@@ -31,6 +31,8 @@ struct field {
 extern const struct field_kind field_text, field_text_or_null;
 /* int64_t: 0 or more; 0 or more, or null for UNLIMITED */
 extern const struct field_kind field_count, field_limit;
+/* int64_t: as field_count; a missing key leaves it, 0 is not printed */
+extern const struct field_kind field_count_if_any;
 /* int64_t in nano-dollars, null for UNLIMITED: dollars; dollars for a million tokens */
 extern const struct field_kind field_money, field_price;
 /* int64_t in nano-dollars: as field_price; a missing key leaves it, UNLIMITED is not printed */
@@ -39,6 +41,10 @@ extern const struct field_kind field_price_if_known;
 extern const struct field_kind field_list, field_list_or_null;
 /* int, an enum whose 0 is off: true; a missing key leaves it */
 extern const struct field_kind field_switch_if_on;
+
+/* struct str: any JSON value as its compact text, null for STR_NONE; the same, but a missing key leaves it and STR_NONE is not
+ * printed */
+extern const struct field_kind field_json, field_json_if_any;
 
 extern const struct field limits_fields[]; /* of struct limits; in settings.c */
 

@@ -53,6 +53,15 @@ static void budget(const struct contract *contract, struct buf *out)
     buf_text(out, "When it runs out you get one last turn without tools.\n");
 }
 
+void contract_prompt_schema(const struct contract *contract, struct buf *out)
+{
+    buf_text(out,
+             "Your last message must be one JSON value that matches this JSON Schema, with no text "
+             "before or behind it:\n\n");
+    buf_str(out, contract->outputs.schema);
+    buf_char(out, '\n');
+}
+
 void contract_prompt(const struct contract *contract, const struct delegation *request,
                      struct str workspace_path, struct buf *out)
 {
@@ -70,7 +79,10 @@ void contract_prompt(const struct contract *contract, const struct delegation *r
     block(out, "Focus", request->scope);
     workplace(contract, workspace_path, out);
     budget(contract, out);
-    buf_text(out,
-             "\n# Answer\n\nBe concise. End with a summary of what you found or changed: it is all "
-             "that is read.\n");
+    buf_text(out, "\n# Answer\n\n");
+    if (contract->outputs.schema.p)
+        contract_prompt_schema(contract, out);
+    else
+        buf_text(out, "Be concise. End with a summary of what you found or changed: it is all that "
+                      "is read.\n");
 }

@@ -49,6 +49,14 @@ const struct pool *settings_pool(const struct settings *settings, struct str nam
     return NULL;
 }
 
+struct str settings_role_schema(const struct settings *settings, struct str role)
+{
+    for (size_t i = 0; role.n > 0 && i < settings->role_outputs_count; i++)
+        if (str_eq(settings->role_outputs[i].role, role))
+            return settings->role_outputs[i].schema;
+    return STR_NONE;
+}
+
 /* Kinds that only settings have. Their rows have offset 0: the value is the whole struct. */
 
 #define MODEL(member) offsetof(struct model_settings, member)
@@ -144,6 +152,7 @@ static const struct field profile_fields[] = {
     {"bootstrap_files", &field_list, PROFILE(bootstrap_files), NULL},
     {"tools", &field_list, PROFILE(tools), NULL},
     {"pool", &field_text_or_null, PROFILE(pool), NULL},
+    {"schema", &field_json_if_any, PROFILE(schema), NULL},
     {0},
 };
 #undef PROFILE
@@ -179,6 +188,41 @@ static int profiles_parse(struct arena *arena, const struct js *value, const cha
 static bool profiles_are_none(const void *at)
 {
     return ((const struct settings *)at)->profile_count == 0;
+}
+
+static void role_outputs_print(struct jw *w, const void *at)
+{
+    const struct settings *settings = at;
+    jw_object(w);
+    for (size_t i = 0; i < settings->role_outputs_count; i++) {
+        jw_key_str(w, settings->role_outputs[i].role);
+        jw_raw(w, settings->role_outputs[i].schema);
+    }
+    jw_end_object(w);
+}
+
+static int role_outputs_parse(struct arena *arena, const struct js *value, const char *where,
+                              void *at, struct err *err)
+{
+    struct settings *settings = at;
+    size_t n = js_count(value), done = 0;
+    struct str key;
+    const struct js *schema;
+    if (js_kind(value) != JS_OBJECT || n > LIST_ITEMS_MAX)
+        return err_set(err, ERR_CORRUPT, "%s: expected roles and schemas", where);
+    settings->role_outputs = arena_alloc(arena, (n + 1) * sizeof *settings->role_outputs);
+    for (void *i = js_next(value, NULL, &key, &schema); i; i = js_next(value, i, &key, &schema)) {
+        settings->role_outputs[done].role = arena_copy(arena, key);
+        if (field_json.parse(arena, schema, where, &settings->role_outputs[done++].schema, err))
+            return -1;
+    }
+    settings->role_outputs_count = done;
+    return 0;
+}
+
+static bool role_outputs_are_none(const void *at)
+{
+    return ((const struct settings *)at)->role_outputs_count == 0;
 }
 
 static void overrides_print(struct jw *w, const void *at)
@@ -295,6 +339,8 @@ static const struct field_kind models_kind = {models_print, models_parse, NULL, 
 static const struct field_kind pools_kind = {pools_print, pools_parse, NULL, NULL};
 static const struct field_kind profiles_kind = {profiles_print, profiles_parse, profiles_are_none,
                                                 NULL};
+static const struct field_kind role_outputs_kind = {role_outputs_print, role_outputs_parse,
+                                                    role_outputs_are_none, NULL};
 static const struct field_kind overrides_kind = {overrides_print, overrides_parse, NULL, NULL};
 static const struct field_kind enabled_kind = {enabled_print, enabled_parse, NULL, NULL};
 static const struct field_kind inherit_kind = {inherit_print, inherit_parse, NULL, NULL};
@@ -348,6 +394,9 @@ static const struct field settings_fields[] = {
     {"spawn_enabled", &field_switch_if_on, SETTING(spawn_enabled), NULL},
     {"hold_children", &field_switch_if_on, SETTING(hold_children), NULL},
     {"profiles", &profiles_kind, 0, NULL},
+    {"role_schemas", &role_outputs_kind, 0, NULL},
+    {"reuse_results", &field_switch_if_on, SETTING(reuse_results), NULL},
+    {"idle_timeout_ms", &field_count_if_any, SETTING(idle_timeout_ms), NULL},
     {0},
 };
 #undef SETTING

@@ -69,6 +69,12 @@ struct settings {
     int hold_children;      /* SWITCH_ON: sub_agent.close_on_completion is false */
     struct profile *profiles;
     size_t profile_count;
+    struct role_outputs {
+        struct str role, schema; /* schema: compact JSON */
+    } * role_outputs;            /* roles: of whose answers something is demanded */
+    size_t role_outputs_count;
+    int reuse_results;           /* SWITCH_ON: sub_agent.cache */
+    int64_t idle_timeout_ms;     /* of a child's attempt from which nothing comes; 0: any time */
     struct list available_tools; /* what this build and machine offer */
     struct list agent_ids; /* that delegate can name: from the run's registry, not from config */
 };
@@ -76,6 +82,8 @@ struct settings {
 void settings_init(struct settings *settings); /* the built-in defaults above, no models */
 const struct model_settings *settings_model(const struct settings *settings, struct str name);
 const struct pool *settings_pool(const struct settings *settings, struct str name); /* NULL: none */
+/* The schema of a role's answers, or STR_NONE. */
+struct str settings_role_schema(const struct settings *settings, struct str role);
 void settings_print(const struct settings *settings, struct jw *w);
 /* Refuses unknown keys and wrong types (CORRUPT: it comes from the log or from config, which
  * checked already). */

@@ -134,6 +134,7 @@ struct agent {
     int64_t attempt;        /* of the agent, 0-based */
     int64_t turns_alike;    /* identical turns in a row */
     int64_t nudges;         /* cut or empty replies in a row */
+    int64_t corrections;    /* answers that did not match outputs.schema */
     struct hash last_turn_hash;
     enum {
         TURNS_FREE,

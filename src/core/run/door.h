@@ -41,7 +41,6 @@ void door_gather_texts(struct deciding *d, const struct agent *agent, const stru
                        struct str paths);
 /* How a child that has ended did. */
 struct ending ending_of(const struct agent *child);
-bool ending_worked(enum outcome outcome);
 /* A child of this agent by the id that the model knows, or NULL with err. */
 struct agent *child_named(const struct deciding *d, const struct agent *agent, struct str id,
                           struct err *err);

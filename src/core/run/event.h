@@ -58,7 +58,7 @@ struct contract;
     X(close_reason, S)                                                                             \
     X(result, J) /* the result object of CONTRACT.md */                                            \
     X(role, S)                                                                                     \
-    X(note, S) /* why cadre itself said this: warn | last_turn | cut | empty */                    \
+    X(note, S) /* why cadre itself said this: warn | last_turn | cut | empty | schema … */       \
     X(text, S)                                                                                     \
     X(model, S)                                                                                    \
     X(provider, S)                                                                                 \

@@ -165,6 +165,7 @@ void agent_finish(struct deciding *d, struct agent *agent, enum outcome outcome,
     if (ending.error.p == NULL && outcome != OUTCOME_COMPLETED)
         ending.error =
             outcome == OUTCOME_BUDGET_EXCEEDED ? STR("the budget is used up") : STR("failed");
+    answer_settle(d, agent, &ending);
     if (agent->children_open > 0)
         join(d, agent, &ending);
     else if (agent->no == 0)

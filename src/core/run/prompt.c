@@ -5,7 +5,8 @@
 struct str prompt_root(struct deciding *d)
 {
     struct run *run = d->run;
-    const struct list *tools = &run_agent_at(run, 0)->contract.permissions.allowed_tools;
+    const struct contract *contract = &run_agent_at(run, 0)->contract;
+    const struct list *tools = &contract->permissions.allowed_tools;
     struct buf out;
     buf_init(&out, SIZE_MAX / 4);
     buf_printf(
@@ -32,6 +33,10 @@ struct str prompt_root(struct deciding *d)
         buf_text(&out, "\n\n");
         registry_prompt(&run->control.registry, &out);
     }
+    if (contract->outputs.schema.p != NULL) {
+        buf_text(&out, "\n\n");
+        contract_prompt_schema(contract, &out);
+    }
     struct str text = keep(d, buf_view(&out));
     buf_release(&out);
     return text;
@@ -42,9 +47,12 @@ struct str prompt_last_turn(struct deciding *d, const struct agent *agent, enum 
     return arena_printf(&d->out->arena,
                         "%s is used up (%lld tool calls made). This is your last turn and there "
                         "are no tools any more: answer now with "
-                        "what you have found and done, and say what is missing.",
+                        "%s",
                         why == OUTCOME_TIMEOUT ? "Your time" : "Your budget",
-                        (long long)agent->account.tool_calls);
+                        (long long)agent->account.tool_calls,
+                        agent->contract.outputs.schema.p != NULL
+                            ? "one JSON value that matches the schema, and nothing else."
+                            : "what you have found and done, and say what is missing.");
 }
 
 struct str prompt_warning(struct deciding *d, const struct agent *agent, int percent)

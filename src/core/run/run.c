@@ -269,11 +269,12 @@ static void print_agent(struct buf *out, const struct agent *a)
                (unsigned long long)a->generation, a->compact_at, (int)a->summaries,
                STR_FMT(a->model_now), (long long)a->quoted.tokens, (long long)a->quoted.cost_nano);
     buf_printf(out,
-               "  tries=%lld attempt=%lld alike=%lld nudges=%lld turn=%s turns=%d limit=%d "
+               "  tries=%lld attempt=%lld alike=%lld nudges=%lld corrections=%lld turn=%s turns=%d "
+               "limit=%d "
                "stopping=%d:%.*s\n",
                (long long)a->tries, (long long)a->attempt, (long long)a->turns_alike,
-               (long long)a->nudges, turn, a->turns, a->limit_outcome, a->stopping,
-               STR_FMT(a->stop_reason));
+               (long long)a->nudges, (long long)a->corrections, turn, a->turns, a->limit_outcome,
+               a->stopping, STR_FMT(a->stop_reason));
     buf_printf(out, "  outcome=%s response=%.*s error=%.*s model=%.*s", outcome_text(a->outcome),
                STR_FMT(a->response), STR_FMT(a->error), STR_FMT(a->model_effective));
     buf_printf(out, " pause=%d:%.*s", (int)a->pause, STR_FMT(a->pause_id));

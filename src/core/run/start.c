@@ -19,17 +19,23 @@ static void start_failed(struct deciding *d, struct str why)
     emit(d, e);
 }
 
-/* The text of a member, or STR_NONE. */
-static struct str member_text(struct deciding *d, const struct js *body, const char *key)
+static struct str value_text(struct deciding *d, const struct js *value)
 {
     struct buf text;
-    if (js_kind(js_get(body, key)) != JS_OBJECT)
+    if (js_kind(value) == JS_ABSENT)
         return STR_NONE;
     buf_init(&text, SIZE_MAX / 4);
-    js_print(js_get(body, key), &text);
+    js_print(value, &text);
     struct str copy = keep(d, buf_view(&text));
     buf_release(&text);
     return copy;
+}
+
+/* The text of a member that is an object, or STR_NONE. */
+static struct str member_text(struct deciding *d, const struct js *body, const char *key)
+{
+    const struct js *member = js_get(body, key);
+    return js_kind(member) == JS_OBJECT ? value_text(d, member) : STR_NONE;
 }
 
 static struct str settings_text(struct deciding *d, const struct settings *settings)
@@ -86,6 +92,7 @@ static int root_contract(struct deciding *d, const struct js *body, struct event
     delegation_init(&request, DOOR_ROOT);
     request.task = e->task;
     request.name = STR("root");
+    request.schema = value_text(d, js_get(body, "output_schema"));
     control_init(&control);
     if (e->control.p != NULL &&
         control_parse(&d->out->arena, js_get(body, "control"), &control, err) != 0) {

@@ -171,6 +171,13 @@ struct ending {
     enum outcome outcome;
     struct str response, error;
 };
+/* answer.c: agents whose contract has a schema */
+/* The answer that the agent has just given does not match, and it was told why: it is to answer again. */
+bool answer_corrected(struct deciding *d, struct agent *agent);
+/* An ending that counts as work has an answer that matches, or becomes an error. Response: the JSON alone. */
+void answer_settle(struct deciding *d, const struct agent *agent, struct ending *ending);
+bool ending_worked(enum outcome outcome); /* children.c: completed, or out of budget */
+
 /* The result object of CONTRACT.md as JSON, in the decision's arena. */
 struct str result_object(struct deciding *d, const struct agent *agent,
                          const struct ending *ending);
