@@ -146,8 +146,10 @@ static int take_lease(struct task *task, struct store *store)
         if (store->ops->lease(store, id, engine->owner, LEASE_MS, task->now, &task->lease,
                               &task->err) != 0)
             return -1;
-        if (task->lease.epoch > 0)
+        if (task->lease.epoch > 0) {
+            task->alive_at = task->lease.replaced_expires_at - LEASE_MS;
             return 0;
+        }
         if (wake_owner(engine->store_path, str_from(task->lease.holder)) != WAKE_GONE)
             break;
         /* Another process may be taking the run over as well: then it is the holder that the next try names. */
@@ -283,7 +285,8 @@ void take_done(void *user)
         struct input input = {.kind = INPUT_RESUME,
                               .now = live->engine->config.now(),
                               .owner = live->engine->owner,
-                              .epoch = live->epoch};
+                              .epoch = live->epoch,
+                              .alive_at = task->alive_at};
         if (resumes)
             live_input(live, &input);
         feed_messages(live, task);

@@ -15,6 +15,7 @@ struct task {
     struct arena arena;
     enum { TASK_START, TASK_RESUME } kind;
     struct lease lease;
+    int64_t alive_at; /* the last owner's last sign of life */
     struct scope *scope;
     struct err scope_problem;
     struct run *folded;

@@ -80,6 +80,9 @@ struct lease {
         held_epoch; /* the holder's, when held: who knows that the holder is dead may release it */
     char holder[128];   /* who holds it, when held */
     int64_t expires_at; /* milliseconds */
+    /* Of a lease that was taken: when the one before it ran out, or would have. Its owner renewed it a time to live earlier. 0: the
+     * run never had an owner. */
+    int64_t replaced_expires_at;
 };
 
 /* A run that starts: what the three calls that `begin` stands for would be given. */

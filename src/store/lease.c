@@ -1,6 +1,7 @@
 /* Leases: which process owns a run. The epoch is the fence: it grows with every new owner and never shrinks,
  * and every append names the epoch under which it writes. A lease that has run out keeps its epoch until
- * somebody else takes it, so a slow owner is not fenced by the clock alone. */
+ * somebody else takes it, so a slow owner is not fenced by the clock alone. One that was released keeps its time: the next owner
+ * reads from it when there was a last sign of life. */
 #include "store/handle.h"
 
 /* The first two columns are the number and the id. */
@@ -129,6 +130,7 @@ int lease_take(struct sqlite_store *s, struct str run_id, struct str owner, int6
     if (sqlite3_changes(s->db) != 1)
         return err_set(err, ERR_CORRUPT, "store %s: the epoch of a lease only grows", s->path);
     lease->epoch++;
+    lease->replaced_expires_at = lease->expires_at;
     lease->expires_at = expires_at;
     memset(lease->holder, 0, sizeof lease->holder);
     memcpy(lease->holder, owner.p, owner.n);

@@ -43,7 +43,7 @@ static const char *const sql[STATEMENT_COUNT] = {
         " expires_at = excluded.expires_at WHERE excluded.epoch > leases.epoch",
     [STATEMENT_LEASE_RENEW] =
         "UPDATE leases SET expires_at = ? WHERE run_no = ? AND epoch = ? AND owner IS NOT NULL",
-    [STATEMENT_LEASE_RELEASE] = "UPDATE leases SET owner = NULL, expires_at = 0"
+    [STATEMENT_LEASE_RELEASE] = "UPDATE leases SET owner = NULL"
                                 " WHERE run_no = ? AND epoch = ? AND owner IS NOT NULL",
 
     [STATEMENT_OWNED_RUN] = "SELECT r.run_no, r.id, l.epoch, l.owner IS NOT NULL"

@@ -309,7 +309,7 @@ void rig_pass(struct rig *rig, int64_t ms)
     }
 }
 
-void rig_crash(struct rig *rig, int64_t downtime_ms)
+static void crash(struct rig *rig, int64_t alive_at, int64_t downtime_ms)
 {
     struct err err = ERR_INIT;
     run_free(rig->run);
@@ -317,8 +317,20 @@ void rig_crash(struct rig *rig, int64_t downtime_ms)
     assert_int_equal(fold_run(&rig->store.store, STR(RIG_RUN), &rig->run, &err), 0);
     assert_int_equal(fold_run(&rig->store.store, STR(RIG_RUN), &rig->folded, &err), 0);
     rig->now += downtime_ms;
-    struct input input = {.kind = INPUT_RESUME, .owner = STR("next"), .epoch = ++rig->epoch};
+    struct input input = {
+        .kind = INPUT_RESUME, .owner = STR("next"), .epoch = ++rig->epoch, .alive_at = alive_at};
     rig_input(rig, &input);
+}
+
+void rig_crash(struct rig *rig, int64_t downtime_ms)
+{
+    crash(rig, 0, downtime_ms);
+}
+
+void rig_crash_later(struct rig *rig, int64_t alive_ms, int64_t downtime_ms)
+{
+    rig->now += alive_ms;
+    crash(rig, rig->now, downtime_ms);
 }
 
 /* --- what was decided ------------------------------------------------------------------------------ */

@@ -68,6 +68,8 @@ void rig_facts(struct rig *rig, uint32_t agent_no, size_t call, const char *file
 void rig_pass(struct rig *rig, int64_t ms);
 /* The process ends and another takes the log over, so much later. */
 void rig_crash(struct rig *rig, int64_t downtime_ms);
+/* The same, when it is known that the process lived on for alive_ms. */
+void rig_crash_later(struct rig *rig, int64_t alive_ms, int64_t downtime_ms);
 
 /* --- what was decided ------------------------------------------------------------------------------ */
 

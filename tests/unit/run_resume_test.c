@@ -241,6 +241,32 @@ static void time_without_an_owner_is_not_the_agents_time(void **state)
     rig_expect(rig, "1 timer.fired, 1 agent.stopping");
 }
 
+static void time_in_which_the_last_owner_lived_counts(void **state)
+{
+    struct rig *rig = *state;
+    rig->settings.root.wall_ms = 10000;
+    rig_start(rig, "do it"); /* a request is out when the process ends */
+    rig_crash_later(rig, 4000, HOUR);
+    rig_skip(rig);
+    rig_pass(rig, 5999);
+    rig_expect_nothing(rig);
+    rig_pass(rig, 1);
+    rig_expect(rig, "0 timer.fired, 0 agent.stopping");
+}
+
+static void a_sign_of_life_before_the_last_event_gives_nothing_back(void **state)
+{
+    struct rig *rig = *state;
+    rig->settings.root.wall_ms = 10000;
+    rig_start(rig, "do it");
+    rig->now += 4000;
+    CALLS(rig, 0, {"read", "{\"path\":\"a\"}"});
+    rig->now -= 3000; /* renewed before that, so the sign of life is the older one */
+    rig_crash_later(rig, 0, HOUR);
+    rig_skip(rig);
+    assert_int_equal(rig_agent(rig, 0)->timers[TIMER_WALL], rig->now + 6000);
+}
+
 /* --- a stop that a crash interrupts ---------------------------------------------------------------- */
 
 static void a_stop_is_carried_through(void **state)
@@ -302,6 +328,8 @@ int main(void)
         RIG_TEST(time_without_an_owner_is_not_the_agents_time),
         RIG_TEST(a_stop_is_carried_through),
         RIG_TEST(a_prepared_write_of_a_stopped_agent_is_settled_before_it_ends),
+        RIG_TEST(time_in_which_the_last_owner_lived_counts),
+        RIG_TEST(a_sign_of_life_before_the_last_event_gives_nothing_back),
         RIG_TEST(resuming_an_ended_run_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

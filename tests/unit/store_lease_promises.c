@@ -108,6 +108,21 @@ static void a_released_lease_is_free_at_once(void **state)
     assert_true(lease.epoch > run.epoch);
 }
 
+static void a_taken_lease_says_until_when_the_one_before_it_was_meant(void **state)
+{
+    struct store_fixture *f = *state;
+    struct err err = ERR_INIT;
+    struct test_run run = test_started(f->s, 1);
+    struct lease first = take(f->s, &run, STR("a"), NOW);
+    assert_int_equal(first.replaced_expires_at, 0);
+    check_ok(f->s->ops->renew(f->s, id_str(&run.id), first.epoch, TTL, NOW + 7, &err), err);
+    struct lease second = take(f->s, &run, STR("b"), NOW + 7 + TTL);
+    assert_int_equal(second.replaced_expires_at, NOW + 7 + TTL);
+    check_ok(f->s->ops->release(f->s, id_str(&run.id), second.epoch, &err), err);
+    struct lease third = take(f->s, &run, STR("c"), NOW + 8 + TTL);
+    assert_int_equal(third.replaced_expires_at, NOW + 7 + 2 * TTL);
+}
+
 static void releasing_an_old_epoch_leaves_the_new_owner_alone(void **state)
 {
     struct store_fixture *f = *state;
@@ -248,6 +263,7 @@ struct store_promises store_lease_promises(void)
         PROMISE(a_lease_that_ran_out_untaken_can_be_renewed),
         PROMISE(renewing_a_lease_that_was_taken_over_is_cancelled),
         PROMISE(a_released_lease_is_free_at_once),
+        PROMISE(a_taken_lease_says_until_when_the_one_before_it_was_meant),
         PROMISE(releasing_an_old_epoch_leaves_the_new_owner_alone),
         PROMISE(a_lease_needs_a_short_name_and_a_time),
         PROMISE(a_run_begins_with_its_message_and_its_lease),

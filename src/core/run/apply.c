@@ -95,9 +95,14 @@ static int apply_run_resumed(struct run *run, struct agent *agent, const struct 
 {
     if (run->status != RUN_RUNNING)
         return apply_out_of_place(e, err);
-    /* Nobody worked while no process owned the run: that time is not the agents'. */
-    timers_shift(run, e->ts > run->last_ts ? e->ts - run->last_ts : 0);
-    spent_shift(run, e->ts > run->last_ts ? e->ts - run->last_ts : 0);
+    /* Nobody worked while no process owned the run: that time is not the agents'. The last owner may have lived on after its last
+     * event, in a long request: that time is. */
+    int64_t ended = event_number(e->alive_at, 0);
+    if (ended < run->last_ts)
+        ended = run->last_ts;
+    int64_t unowned = e->ts > ended ? e->ts - ended : 0;
+    timers_shift(run, unowned);
+    spent_shift(run, unowned);
     return 0;
 }
 

@@ -287,6 +287,8 @@ static void on_resume(struct deciding *d, const struct input *input)
     struct event *e = fact(d, 0, EVENT_RUN_RESUMED);
     e->owner = input->owner;
     e->epoch = (int64_t)input->epoch;
+    if (input->alive_at > 0)
+        e->alive_at = input->alive_at;
     emit(d, e);
     struct unfinished *list = arena_alloc(&d->out->arena, unfinished_max(run) * sizeof *list);
     size_t count = 0;

@@ -32,6 +32,7 @@ struct contract;
     X(contract, J)                                                                                 \
     X(owner, S)                                                                                    \
     X(epoch, I)                                                                                    \
+    X(alive_at, I) /* when the last owner was last known to live */                                \
     X(inbox_id, I)                                                                                 \
     X(kind, S)                                                                                     \
     X(body, J)                                                                                     \
@@ -119,7 +120,7 @@ struct contract;
     X(RUN_STARTED, "run.started",                                                                  \
       (run_id, session_id, user_id, workspace_id, workspace_path, task, asker, settings, control,  \
        contract))                                                                                  \
-    X(RUN_RESUMED, "run.resumed", (effects, owner, epoch))                                         \
+    X(RUN_RESUMED, "run.resumed", (effects, owner, epoch, alive_at))                               \
     X(RUN_COMPLETED, "run.completed", (outcome, response, result))                                 \
     X(RUN_FAILED, "run.failed", (outcome, error, response, result))                                \
     X(RUN_CANCELLED, "run.cancelled", (outcome, error, response, result))                          \

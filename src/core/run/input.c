@@ -92,6 +92,7 @@ int input_from_event(const struct event *e, struct arena *arena, struct input_st
         input->kind = INPUT_RESUME;
         input->owner = e->owner;
         input->epoch = (uint64_t)e->epoch;
+        input->alive_at = e->alive_at == EVENT_ABSENT ? 0 : e->alive_at;
         return 0;
     case EVENT_TIMER_FIRED:
         input->kind = INPUT_TICK;

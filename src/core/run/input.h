@@ -29,6 +29,7 @@ struct input {
     /* INPUT_RESUME */
     struct str owner;
     uint64_t epoch;
+    int64_t alive_at; /* the last owner's last sign of life; 0: not known */
     /* INPUT_REPLY, INPUT_FAILURE */
     const struct model_reply *reply;
     const struct model_failure *failure;
