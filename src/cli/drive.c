@@ -147,6 +147,18 @@ static void warn_of_refused_key(struct driver *driver, const struct event_row *r
     buf_release(&warning);
 }
 
+/* Whether nobody needs to be asked any more about the event's call. */
+static bool is_answered_by(const struct event_row *row)
+{
+    static const char *const types[] = {"tool.finished", "tool.interrupted", "permission.granted",
+                                        "permission.denied", "run.unpaused"};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (str_is(row->type, types[i]))
+            return true;
+    }
+    return false;
+}
+
 static void on_event(void *user, const struct run *run, const struct event_row *row)
 {
     struct driver *driver = user;
@@ -155,9 +167,7 @@ static void on_event(void *user, const struct run *run, const struct event_row *
         view_update_all(&driver->view, run, clock_now_ms());
     else if (driver->display == DISPLAY_TREE || !view_knows(&driver->view, row->agent_no))
         view_update(&driver->view, run, row->agent_no, clock_now_ms());
-    if (row->call_id.n > 0 &&
-        (str_is(row->category, "tool") || str_is(row->type, "permission.denied") ||
-         str_is(row->type, "run.unpaused")))
+    if (row->call_id.n > 0 && is_answered_by(row))
         questions_drop(&driver->questions, row->call_id);
     if (driver->display == DISPLAY_JSON || driver->display == DISPLAY_LINES)
         catchup_event(&driver->catchup, row);
@@ -309,6 +319,15 @@ static void on_answer(void *user, const struct question *question, enum question
     if (engine_answer(driver->engine, id_str(&driver->run_id), question->agent_no,
                       question->call_id, answer == QUESTION_YES ? ENGINE_YES : ENGINE_NO,
                       &err) != 0)
+        output_error(driver->output, "%s", err.message);
+}
+
+static void on_reply(void *user, const struct question *question, struct str text)
+{
+    struct driver *driver = user;
+    struct err err = ERR_INIT;
+    if (engine_reply(driver->engine, id_str(&driver->run_id), question->agent_no, question->call_id,
+                     text, &err) != 0)
         output_error(driver->output, "%s", err.message);
 }
 
@@ -543,6 +562,7 @@ enum exit_code drive_run(struct invocation *invocation, const struct drive *driv
                                            .begin = questions_begin,
                                            .end = questions_end,
                                            .answer = on_answer,
+                                           .reply = on_reply,
                                            .user = driver};
     driver->catchup = (struct catchup){.loop = &driver->loop,
                                        .output = driver->output,

@@ -16,8 +16,9 @@
 #define MEMBER_SHORT 200 /* bytes: shown whole, and first */
 #define MEMBER_SHOWN 600 /* bytes of a longer one */
 #define MEMBERS_MAX 32
+#define CHOICES_SHOWN 64
 
-enum question_answer question_read(struct str line)
+static struct str trimmed(struct str line)
 {
     while (line.n > 0 && strchr(" \t\r\n", line.p[line.n - 1]) != NULL)
         line.n--;
@@ -25,10 +26,49 @@ enum question_answer question_read(struct str line)
         line.p++;
         line.n--;
     }
+    return line;
+}
+
+enum question_answer question_read(struct str line)
+{
+    line = trimmed(line);
     if ((line.n == 1 && strncasecmp(line.p, "y", 1) == 0) ||
         (line.n == 3 && strncasecmp(line.p, "yes", 3) == 0))
         return QUESTION_YES;
     return QUESTION_NO;
+}
+
+/* "3" → 3; anything else: 0. */
+static size_t number_read(struct str text)
+{
+    size_t number = 0;
+    if (text.n == 0 || text.n > 3)
+        return 0;
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] < '0' || text.p[i] > '9')
+            return 0;
+        number = number * 10 + (size_t)(text.p[i] - '0');
+    }
+    return number;
+}
+
+struct str question_reply(struct arena *arena, struct str arguments, struct str line)
+{
+    struct err ignored = ERR_INIT;
+    struct js *doc = js_parse(arguments, &ignored);
+    const struct js *choices = js_get(doc, "choices");
+    struct str text = trimmed(line);
+    size_t number = number_read(text);
+    if (number > 0 && number <= js_count(choices))
+        text = js_str(js_at(choices, number - 1));
+    text = arena_copy(arena, text.p != NULL ? text : STR(""));
+    js_free(doc);
+    return text;
+}
+
+static bool is_ask_user(const struct question *question)
+{
+    return str_is(question->tool, "ask_user");
 }
 
 static void question_free(struct question *question)
@@ -107,6 +147,38 @@ static void show_pause(struct output *output, const struct question *question)
     js_free(arguments);
 }
 
+/* Each line is set in: none of a model's words can look like a question of cadre's own. */
+static void show_set_in(struct output *output, struct str text)
+{
+    while (text.n > 0) {
+        const char *end = memchr(text.p, '\n', text.n);
+        struct str line = {text.p, end != NULL ? (size_t)(end - text.p) : text.n};
+        size_t taken = end != NULL ? line.n + 1 : line.n;
+        output_print(output, "  ");
+        output_clean(output, line, UTF8_ONE_LINE);
+        output_print(output, "\n");
+        text.p += taken;
+        text.n -= taken;
+    }
+}
+
+static void show_asked(struct output *output, const struct question *question)
+{
+    struct err ignored = ERR_INIT;
+    struct js *arguments = js_parse(question->arguments, &ignored);
+    const struct js *choices = js_get(arguments, "choices");
+    output_print(output, " asks:\n");
+    show_set_in(output, js_get_str(arguments, "question"));
+    for (size_t i = 0; i < js_count(choices) && i < CHOICES_SHOWN; i++) {
+        output_print(output, "  %zu) ", i + 1);
+        output_clean(output, js_str(js_at(choices, i)), UTF8_ONE_LINE);
+        output_print(output, "\n");
+    }
+    output_print(output,
+                 js_count(choices) > 0 ? "A number, or your own answer: " : "Your answer: ");
+    js_free(arguments);
+}
+
 static void show_first(struct questions *questions)
 {
     const struct question *question = questions->waiting[0];
@@ -114,7 +186,9 @@ static void show_first(struct questions *questions)
     questions->begin(questions->user);
     output_styled(output, STYLE_YELLOW, STR("? "));
     output_styled(output, STYLE_BOLD, question->agent);
-    if (question->tool.n > 0)
+    if (is_ask_user(question))
+        show_asked(output, question);
+    else if (question->tool.n > 0)
         show_call(output, question);
     else
         show_pause(output, question);
@@ -141,10 +215,23 @@ static void remove_first(struct questions *questions)
         questions->end(questions->user);
 }
 
-static void answer_first(struct questions *questions, enum question_answer answer)
+static void answer_first(struct questions *questions, struct str line)
 {
-    questions->answer(questions->user, questions->waiting[0], answer);
+    struct question *question = questions->waiting[0];
+    if (is_ask_user(question))
+        questions->reply(questions->user, question,
+                         question_reply(&question->arena, question->arguments, line));
+    else
+        questions->answer(questions->user, question, question_read(line));
     remove_first(questions);
+}
+
+static void leave_unanswered(struct questions *questions, const struct question *question)
+{
+    if (is_ask_user(question))
+        questions->reply(questions->user, question, STR_NONE);
+    else
+        questions->answer(questions->user, question, QUESTION_NO);
 }
 
 /* stdin is gone: nobody will ever answer. */
@@ -152,8 +239,10 @@ static void end_input(struct questions *questions)
 {
     uv_poll_stop(&questions->input);
     questions->state = INPUT_ENDED;
-    while (questions->count > 0)
-        answer_first(questions, QUESTION_NO);
+    while (questions->count > 0) {
+        leave_unanswered(questions, questions->waiting[0]);
+        remove_first(questions);
+    }
 }
 
 static void on_input(uv_poll_t *handle, int status, int events)
@@ -173,7 +262,7 @@ static void on_input(uv_poll_t *handle, int status, int events)
     for (ssize_t i = 0; i < n; i++) {
         if (piece[i] == '\n') {
             struct str line = {questions->line, questions->line_length};
-            answer_first(questions, question_read(line));
+            answer_first(questions, line);
             return;
         }
         /* A line that is too long is no yes. */
@@ -215,7 +304,7 @@ void questions_put(struct questions *questions, uint32_t agent_no, struct str ag
     question->arguments = arena_copy(&question->arena, arguments);
     if ((questions->state != INPUT_IDLE && questions->state != INPUT_READING) ||
         questions->count == QUESTIONS_MAX) {
-        questions->answer(questions->user, question, QUESTION_NO);
+        leave_unanswered(questions, question);
         question_free(question);
         return;
     }

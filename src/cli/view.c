@@ -75,7 +75,10 @@ static void describe_calls(const struct agent *agent, struct view_agent *out, st
     const struct call *running = call_in(agent, CALL_RUNNING);
     if (running == NULL)
         running = call_in(agent, CALL_PREPARING);
-    if (asked != NULL) {
+    if (asked != NULL && str_is(asked->call.name, "ask_user")) {
+        out->state = TREE_ASKING;
+        buf_text(text, "waiting for your answer");
+    } else if (asked != NULL) {
         out->state = TREE_ASKING;
         buf_printf(text, "waiting for approval: %.*s ", STR_FMT(asked->call.name));
         text_gist(text, asked->call.arguments);

@@ -9,6 +9,7 @@
 
 #define HEARTBEAT_MS                                                                               \
     3000 /* renews leases; also a look into the inboxes, should a wake-up have been lost */
+#define ANSWER_BYTES_MAX ((size_t)64 * 1024) /* a person's answer, as JSON */
 
 struct live *engine_live(struct engine *engine, struct str run_id)
 {
@@ -240,19 +241,36 @@ int engine_send(struct engine *engine, struct str run_id, struct str kind, struc
     return 0;
 }
 
-int engine_answer(struct engine *engine, struct str run_id, uint32_t agent_no, struct str call_id,
-                  enum engine_answer answer, struct err *err)
+/* A message about one call of a run. */
+static int send_about(struct engine *engine, struct str run_id, uint32_t agent_no,
+                      struct str call_id, const char *kind, const char *member, struct str value,
+                      struct err *err)
 {
     struct buf body;
     struct jw w;
-    buf_init(&body, 4096);
+    buf_init(&body, ANSWER_BYTES_MAX);
     jw_init(&w, &body);
     jw_object(&w);
     jw_kint(&w, "agent_no", agent_no);
     jw_kstr(&w, "call_id", call_id);
-    jw_ktext(&w, "answer", answer == ENGINE_YES ? "yes" : "no");
+    if (value.p != NULL)
+        jw_kstr(&w, member, value);
     jw_end_object(&w);
-    int result = engine_send(engine, run_id, STR("approve"), buf_view(&body), err);
+    int result = body.failed ? err_set(err, ERR_USAGE, "the answer is too long")
+                             : engine_send(engine, run_id, str_from(kind), buf_view(&body), err);
     buf_release(&body);
     return result;
+}
+
+int engine_answer(struct engine *engine, struct str run_id, uint32_t agent_no, struct str call_id,
+                  enum engine_answer answer, struct err *err)
+{
+    return send_about(engine, run_id, agent_no, call_id, "approve", "answer",
+                      answer == ENGINE_YES ? STR("yes") : STR("no"), err);
+}
+
+int engine_reply(struct engine *engine, struct str run_id, uint32_t agent_no, struct str call_id,
+                 struct str text, struct err *err)
+{
+    return send_about(engine, run_id, agent_no, call_id, "answer", "text", text, err);
 }

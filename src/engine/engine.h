@@ -24,7 +24,7 @@ struct engine_watch {
     void (*delta)(void *user, struct str run_id, uint32_t agent_no, struct str text);
     /* A model request waits for its provider, and for what ("429"); an empty reason: it waits no longer. Never logged. */
     void (*waiting)(void *user, struct str run_id, uint32_t agent_no, struct str reason);
-    /* A person must answer: engine_answer follows. */
+    /* A person must answer: engine_answer follows, or engine_reply where the tool is ask_user. */
     void (*question)(void *user, struct str run_id, uint32_t agent_no, struct str call_id,
                      struct str tool, struct str arguments);
     /* The run ended, everything is durable and the lease is released. failure != NULL: the engine had to let go of the run
@@ -81,6 +81,9 @@ int engine_send(struct engine *engine, struct str run_id, struct str kind, struc
 enum engine_answer { ENGINE_NO, ENGINE_YES };
 int engine_answer(struct engine *engine, struct str run_id, uint32_t agent_no, struct str call_id,
                   enum engine_answer answer, struct err *err);
+/* What a person says to a question of ask_user; STR_NONE: there will be no answer. */
+int engine_reply(struct engine *engine, struct str run_id, uint32_t agent_no, struct str call_id,
+                 struct str text, struct err *err);
 /* Runs that have not ended yet. */
 size_t engine_active(const struct engine *engine);
 

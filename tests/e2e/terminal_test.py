@@ -246,6 +246,64 @@ class Questions(OnATerminal):
         self.assertFalse((self.space.files / "out.txt").exists())
 
 
+class AskUser(OnATerminal):
+    """The tool ask_user: the person's words are its result."""
+
+    def ask(self, **arguments):
+        terminal = self.start(script(rule({"calls": [call("ask_user", **arguments)]}, turn=0),
+                                     rule({"text": "The answer was: {{last}}."})), flags=())
+        return terminal
+
+    def finished(self):
+        (event,) = [event for event in self.space.events(self.run_row()["id"]) if event["type"] == "tool.finished"]
+        return event["payload"]
+
+    def test_the_words_that_are_typed_are_the_result_of_the_call(self):
+        terminal = self.ask(question="Which colour?")
+        self.assertRegex(terminal.wait_for(r"Your answer:"), r"\? root asks:\n  Which colour\?\n")
+        self.assertTrue(terminal.cursor_is_visible())
+        terminal.keys("  a deep blue ", "Enter")
+        self.assertEqual(terminal.wait_for_end(), 0)
+        self.assertEqual((self.finished()["outcome"], self.finished()["text"]), ("ok", "a deep blue"))
+        self.assertIn("The answer was: a deep blue.", terminal.history())
+
+    def test_a_number_stands_for_its_choice(self):
+        terminal = self.ask(question="Which colour?", choices=["red", "green"])
+        self.assertIn("  1) red\n  2) green\nA number, or your own answer:", terminal.wait_for(r"your own answer:"))
+        terminal.keys("2", "Enter")
+        self.assertEqual(terminal.wait_for_end(), 0)
+        self.assertEqual(self.finished()["text"], "green")
+
+    def test_a_question_cannot_look_like_one_of_cadres_own(self):
+        terminal = self.ask(question="So.\n? root wants to use shell:\n  command: ls\x1b[2J\nAllow it? [y/N] ")
+        text = terminal.wait_for(r"Your answer:")
+        self.assertNotRegex(text, r"(?m)^(\? root wants|Allow it)")
+        self.assertIn("  ? root wants to use shell:", text)
+
+    def test_the_question_stands_there_again_after_a_crash_and_is_answered_once(self):
+        terminal = self.ask(question="Which colour?")
+        terminal.wait_for(r"Your answer:")
+        (lease,) = self.space.query("SELECT owner FROM leases")
+        os.kill(int(lease["owner"].split("-")[0]), 9)
+        terminal.wait_for(r"exit code 137")
+        terminal.close()
+        again = Terminal(self.space, [program("CADRE"), "resume", "--store", self.space.store, self.run_row()["id"]])
+        self.addCleanup(again.close)
+        again.wait_for(r"Your answer:")
+        again.keys("blue", "Enter")
+        self.assertEqual(again.wait_for_end(), 0)
+        self.assertEqual(self.finished()["text"], "blue")
+        self.assertEqual(self.run_row()["status"], "completed")
+
+    def test_ctrl_d_means_that_nobody_answers(self):
+        terminal = self.ask(question="Which colour?")
+        terminal.wait_for(r"Your answer:")
+        terminal.keys("C-d")
+        self.assertEqual(terminal.wait_for_end(), 0)
+        self.assertEqual(self.finished()["outcome"], "error")
+        self.assertIn("nobody can answer", self.finished()["text"])
+
+
 class HostileText(OnATerminal):
     def test_no_control_sequence_of_a_model_reaches_the_terminal(self):
         """Not in the live tree, not in names and tasks, not in a question, not in an error and not in the answer."""

@@ -213,6 +213,30 @@ static void only_y_and_yes_mean_yes(void **state)
         assert_int_equal(question_read(str_from(no[i])), QUESTION_NO);
 }
 
+static void a_reply_is_the_line_or_the_choice_of_its_number(void **state)
+{
+    static const char arguments[] = "{\"question\":\"?\",\"choices\":[\"red\",\"dark blue\"]}";
+    static const struct {
+        const char *line, *reply;
+    } rows[] = {
+        {"2", "dark blue"},
+        {" 1 \r", "red"},
+        {"3", "3"},
+        {"0", "0"},
+        {"", ""},
+        {"1.", "1."},
+        {" none of it ", "none of it"},
+        {"-1", "-1"},
+        {"99999", "99999"},
+    };
+    struct arena arena;
+    arena_init(&arena);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        check_str(question_reply(&arena, STR(arguments), str_from(rows[i].line)), rows[i].reply);
+    check_str(question_reply(&arena, STR("{\"question\":\"?\"}"), STR("1")), "1");
+    arena_release(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +256,7 @@ int main(void)
         cmocka_unit_test(errors_have_their_exit_codes),
         cmocka_unit_test(runs_have_their_exit_codes),
         cmocka_unit_test(only_y_and_yes_mean_yes),
+        cmocka_unit_test(a_reply_is_the_line_or_the_choice_of_its_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,17 +91,29 @@ static void a_root_asks_only_on_a_terminal(void **state)
     }
 }
 
-static void ask_user_is_denied_to_children_in_every_mode(void **state)
+static void ask_user_is_for_a_root_on_a_terminal_alone(void **state)
 {
     const struct tool_info *info = tool_info_find(STR("ask_user"));
     for (int mode = 0; mode < MODE_COUNT; mode++)
         for (int cell = PERMIT_DENY; cell <= PERMIT_ALLOW; cell++)
-            assert_int_equal(permission_effective((enum mode)mode, info, STR("ask_user"),
-                                                  (enum permission)cell, ASKER_CHILD),
-                             PERMIT_DENY);
+            for (int asker = ASKER_ROOT; asker <= ASKER_CHILD; asker++)
+                assert_int_equal(permission_effective((enum mode)mode, info, STR("ask_user"),
+                                                      (enum permission)cell, (enum asker)asker),
+                                 PERMIT_DENY);
     assert_int_equal(
-        permission_effective(MODE_SAFE, info, STR("ask_user"), PERMIT_ALLOW, ASKER_ROOT),
+        permission_effective(MODE_SAFE, info, STR("ask_user"), PERMIT_ALLOW, ASKER_ROOT_TERMINAL),
         PERMIT_ALLOW);
+}
+
+static void nobody_is_asked_whether_a_question_may_be_asked(void **state)
+{
+    const struct tool_info *info = tool_info_find(STR("ask_user"));
+    assert_int_equal(
+        permission_effective(MODE_SAFE, info, STR("ask_user"), PERMIT_ASK, ASKER_ROOT_TERMINAL),
+        PERMIT_ALLOW);
+    assert_int_equal(
+        permission_effective(MODE_CI, info, STR("ask_user"), PERMIT_DENY, ASKER_ROOT_TERMINAL),
+        PERMIT_DENY);
 }
 
 static void denied_and_hidden_cells_stay_so_for_everybody(void **state)
@@ -291,7 +303,7 @@ static const char docs_rules[] =
     "  the reason, and counts.\n"
     "- `ask`: a root on a terminal asks its user. A root without one is denied. A child never "
     "asks: under `auto` and `dangerous` its `ask`\n"
-    "  is `allow`, else `deny`; `ask_user` is denied to every child.\n"
+    "  is `allow`, else `deny`. `ask_user` is for a root on a terminal alone.\n"
     "- A child's mode is its parent's or a narrower one, and none of its cells is wider than its "
     "parent's, whatever a model asks for.\n\n"
     "## The circuit breaker\n\n"
@@ -364,7 +376,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(modes_order_from_ci_to_dangerous),
         cmocka_unit_test(a_child_is_never_asked_for),
         cmocka_unit_test(a_root_asks_only_on_a_terminal),
-        cmocka_unit_test(ask_user_is_denied_to_children_in_every_mode),
+        cmocka_unit_test(ask_user_is_for_a_root_on_a_terminal_alone),
+        cmocka_unit_test(nobody_is_asked_whether_a_question_may_be_asked),
         cmocka_unit_test(denied_and_hidden_cells_stay_so_for_everybody),
         cmocka_unit_test(aliases_are_normalised),
         cmocka_unit_test(a_list_with_a_tool_and_its_alias_has_one_tool),

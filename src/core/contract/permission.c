@@ -91,8 +91,12 @@ enum permission permission_effective(enum mode mode, const struct tool_info *inf
 {
     if (!info)
         info = tool_info_find(name);
-    if (asker == ASKER_CHILD && info && info->group == GROUP_ASK)
-        return PERMIT_DENY;
+    if (info && info->group == GROUP_ASK) {
+        if (asker != ASKER_ROOT_TERMINAL)
+            return PERMIT_DENY;
+        /* Nobody is asked whether a question may be asked. */
+        return cell == PERMIT_ASK ? PERMIT_ALLOW : cell;
+    }
     if (cell != PERMIT_ASK || asker == ASKER_ROOT_TERMINAL)
         return cell;
     if (asker == ASKER_CHILD && mode_ask_is_allow(mode))

@@ -34,7 +34,7 @@ int permission_parse(struct str text, enum permission *permission, struct err *e
 
 /* Who asks: a root with a terminal may be asked; for everybody else `ask` is decided here: allow
  * in auto and dangerous for children, deny otherwise; a root without a terminal: deny. ask_user
- * is denied to children. */
+ * is for a root with a terminal alone. */
 enum asker { ASKER_ROOT_TERMINAL, ASKER_ROOT, ASKER_CHILD };
 enum permission permission_effective(enum mode mode, const struct tool_info *info, struct str name,
                                      enum permission cell, enum asker asker);

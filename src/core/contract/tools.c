@@ -40,7 +40,7 @@ const struct tool_info tool_infos[] = {
     {"agent_result", GROUP_DELEGATE, EFFECT_PURE, TOOL_CORE, {NULL}},
     {"agent_merge", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, {NULL}},
 
-    {"ask_user", GROUP_ASK, EFFECT_OUTWARD, TOOL_ADAPTER, {NULL}},
+    {"ask_user", GROUP_ASK, EFFECT_OUTWARD, TOOL_QUESTION, {NULL}},
 };
 const size_t tool_info_count = sizeof tool_infos / sizeof tool_infos[0];
 

@@ -26,8 +26,10 @@ struct tool_info {
     enum {
         TOOL_ADAPTER,
         TOOL_PREPARED,
-        TOOL_CORE
-    } kind; /* PREPARED: logs before/after hashes first; CORE: a delegation door */
+        TOOL_CORE,
+        TOOL_QUESTION
+    } kind; /* PREPARED: logs before/after hashes first; CORE: a delegation door; QUESTION: a person's
+               answer is its result */
     const char *aliases[3];
 };
 

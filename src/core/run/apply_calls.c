@@ -23,7 +23,10 @@ int apply_call_requested(struct run *run, struct agent *agent, const struct even
               info == NULL                  ? CALL_RUNNING
               : info->kind == TOOL_PREPARED ? CALL_PREPARING
               : info->kind == TOOL_CORE     ? CALL_GATHERING
+              : info->kind == TOOL_QUESTION ? CALL_ASKED
                                             : CALL_RUNNING);
+    if (call->state == CALL_ASKED)
+        slot_yield(run, agent);
     return 0;
 }
 

@@ -163,7 +163,7 @@ static void say_depth(const struct run *run, const struct agent *agent, const st
                 (long long)run->settings.max_depth);
 }
 
-static void put_question(struct deciding *d, struct agent *agent, struct call *call)
+void call_ask(struct deciding *d, const struct agent *agent, const struct call *call)
 {
     struct effect *effect = effect_add(d, EFFECT_ASK, EFFECT_OUTWARD, agent, call->call.id);
     effect->tool = keep(d, call->call.name);
@@ -207,13 +207,13 @@ static void start(struct deciding *d, struct agent *agent, struct call *call)
         e->tool = keep(d, call->call.name);
         show_arguments(d, e, call->call.arguments);
         emit(d, e);
-        put_question(d, agent, call);
+        call_ask(d, agent, call);
         return;
     }
     requested(d, agent, call);
     if (d->failed)
         return;
-    if (call->state == CALL_GATHERING)
+    if (call->state == CALL_GATHERING || call->state == CALL_ASKED)
         delegate_call(d, agent, call);
     else
         start_effect(d, agent, call, call->state == CALL_PREPARING ? EFFECT_PREPARE : EFFECT_TOOL);
@@ -270,7 +270,7 @@ void call_resume(struct deciding *d, struct agent *agent, struct call *call)
     } else if (stopping) {
         call_finish(d, agent, call, TOOL_ERROR, STR("Error: stopped before it ended."));
     } else if (call->state == CALL_ASKED) {
-        put_question(d, agent, call);
+        call_ask(d, agent, call);
     } else if (call->state == CALL_GATHERING) {
         delegate_call(d, agent, call);
     } else if (call->state == CALL_PREPARING) {

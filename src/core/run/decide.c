@@ -150,7 +150,7 @@ static void inbox_approve(struct deciding *d, const struct js *body)
         return;
     }
     struct call *call = call_find(agent, id);
-    if (call == NULL || call->state != CALL_ASKED)
+    if (call == NULL || call->state != CALL_ASKED || call_is_question(call))
         return;
     struct event *e = draft(d, agent->no, yes ? EVENT_PERMISSION_GRANTED : EVENT_PERMISSION_DENIED);
     e->call_id = keep(d, call->call.id);
@@ -192,6 +192,8 @@ static void on_inbox(struct deciding *d, const struct input *input)
         inbox_cancel(d, body);
     else if (running && str_is(input->message_kind, "approve"))
         inbox_approve(d, body);
+    else if (running && str_is(input->message_kind, "answer"))
+        inbox_answer(d, body);
     js_free(body);
 }
 

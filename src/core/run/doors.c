@@ -124,6 +124,17 @@ static const char send_schema[] =
     ",\"message\":{\"type\":\"string\",\"description\":\"What the sub-agent should know or do "
     "now\"}},\"required\":[\"task_id\",\"message\"]}";
 
+static const char ask_user_description[] =
+    "Ask the person at the terminal a question and wait for the answer. Use it where only they can "
+    "decide; do not ask for what the files can tell you.";
+static const char ask_user_schema[] =
+    "{\"type\":\"object\",\"properties\":{"
+    "\"question\":{\"type\":\"string\",\"description\":\"The question, at most 4000 bytes\"},"
+    "\"choices\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":\"Optional: "
+    "up to 16 answers to choose from, each at most 400 bytes; the person may also answer "
+    "something else\"}"
+    "},\"required\":[\"question\"]}";
+
 const struct door_tool door_tools[] = {
     {"spawn_agent", spawn_agent_description, spawn_agent_schema, &door_spawn_agent},
     {"spawn", spawn_description, spawn_schema, &door_spawn},
@@ -142,6 +153,7 @@ const struct door_tool door_tools[] = {
      &door_agent_result},
     {"agent_merge", "Merge the work of a sub-agent that is held, and close it.", one_child_schema,
      &door_agent_merge},
+    {"ask_user", ask_user_description, ask_user_schema, &door_ask_user},
 };
 const size_t door_tool_count = sizeof door_tools / sizeof door_tools[0];
 

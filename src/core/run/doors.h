@@ -1,4 +1,4 @@
-/* The delegation tools as a model sees them: description and schema. They are the core's own; no adapter runs them. */
+/* The core's own tools as a model sees them, delegation and ask_user: description and schema. No adapter runs them. */
 #ifndef CADRE_CORE_RUN_DOORS_H
 #define CADRE_CORE_RUN_DOORS_H
 

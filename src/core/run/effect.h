@@ -13,7 +13,8 @@ enum effect_kind {
     EFFECT_SETTLE,  /* after a crash: was the prepared change made? → RESULT | LOST */
     EFFECT_GATHER,  /* read files for a child's prompt → FACTS */
     EFFECT_ASK, /* put a question to the person at the terminal → an approve message in the inbox. No tool: may the
-                   agent go on? `arguments` has its tool_calls and hard_stop_at */
+                   agent go on? `arguments` has its tool_calls and hard_stop_at. Tool ask_user: the question itself →
+                   an answer message */
     EFFECT_ABORT, /* end the call's running effect; it still answers, with FAILURE (cancelled), LOST or RESULT */
 };
 

@@ -136,6 +136,8 @@ void call_perform(struct deciding *d, struct agent *agent,
                   struct call *call); /* the prepared change may be made */
 void call_resume(struct deciding *d, struct agent *agent, struct call *call);
 void call_move(struct agent *agent, struct call *call, enum call_state to); /* for apply alone */
+void call_ask(struct deciding *d, const struct agent *agent,
+              const struct call *call); /* puts the question that the call waits for */
 void calls_forget(struct agent *agent);
 /* Bytes of a result that still fit: half of what is left of the context, shared by the calls of this turn. */
 int64_t call_result_bytes(const struct run *run, const struct agent *agent);
@@ -194,6 +196,10 @@ void child_stamp(const struct agent *agent,
 /* retry.c */
 int64_t retry_delay(const struct run *run, const struct agent *agent,
                     const struct model_failure *failure);
+
+/* ask_user.c: questions to the person at the terminal */
+bool call_is_question(const struct call *call);
+void inbox_answer(struct deciding *d, const struct js *body);
 
 /* start.c: how a run begins */
 void inbox_start(struct deciding *d, const struct js *body);
