@@ -39,14 +39,11 @@ static void delete_run(const struct tool_context *context, const struct js *argu
                        const struct tool_prepared *prepared, struct tool_result *result)
 {
     (void)arguments;
-    struct err err = ERR_INIT;
     struct place place;
     tool_result_start(context, result);
     if (file_verify(context, prepared, &place, NULL, result) != 0)
         return;
-    if (place_delete(&place, &err) != 0) {
-        tool_fail_err(result, &err);
-    } else {
+    if (file_delete(context, prepared, &place, result) == 0) {
         buf_text(&result->text, "Deleted ");
         file_name(result, prepared->path);
         buf_text(&result->text, ".\n");

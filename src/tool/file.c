@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "tool/reads.h"
 #include "tool/result.h"
 
 #define BLOCK (64u << 10)
@@ -31,9 +32,8 @@ int file_path(const struct tool_context *context, const struct js *arguments, st
     return 0;
 }
 
-/* Reads a block; 0 at the end, -1 with err. */
-static ssize_t read_block(const struct tool_context *context, int fd, char *block, size_t size,
-                          struct err *err)
+ssize_t file_read(const struct tool_context *context, int fd, char *block, size_t size,
+                  struct err *err)
 {
     for (;;) {
         if (tool_cancelled(context))
@@ -52,7 +52,7 @@ int file_hash(const struct tool_context *context, int fd, struct hash *hash, str
     struct hasher hasher;
     ssize_t n;
     hasher_init(&hasher);
-    while ((n = read_block(context, fd, block, sizeof block, err)) > 0)
+    while ((n = file_read(context, fd, block, sizeof block, err)) > 0)
         hasher_add(&hasher, block, (size_t)n);
     *hash = hasher_end(&hasher);
     return n < 0 ? -1 : 0;
@@ -65,7 +65,7 @@ int file_load(const struct tool_context *context, const struct scope_file *file,
         char *room = content->n <= max ? buf_reserve(content, BLOCK) : NULL;
         if (!room)
             return err_set(err, ERR_USAGE, "%s is too large: more than %zu bytes", file->path, max);
-        ssize_t n = read_block(context, file->fd, room, BLOCK, err);
+        ssize_t n = file_read(context, file->fd, room, BLOCK, err);
         if (n < 0)
             return -1;
         if (n == 0)
@@ -167,9 +167,18 @@ int file_write(const struct tool_context *context, const struct tool_prepared *p
     struct err err = ERR_INIT;
     enum place_expects expects =
         prepared->before == FILE_PRESENT ? PLACE_EXPECTS_FILE : PLACE_EXPECTS_NOTHING;
-    return place_write(place, content, expects, context->call_id, &err) != 0
-               ? tool_fail_err(result, &err)
-               : 0;
+    int failed = place_write(place, content, expects, context->call_id, &err);
+    reads_drop(reads_of(context), context->scope, prepared->path);
+    return failed ? tool_fail_err(result, &err) : 0;
+}
+
+int file_delete(const struct tool_context *context, const struct tool_prepared *prepared,
+                const struct place *place, struct tool_result *result)
+{
+    struct err err = ERR_INIT;
+    int failed = place_delete(place, &err);
+    reads_drop(reads_of(context), context->scope, prepared->path);
+    return failed ? tool_fail_err(result, &err) : 0;
 }
 
 void file_name(struct tool_result *result, struct str path)

@@ -19,6 +19,9 @@ struct scope_allow file_write_allow(const struct tool_context *context);
 NODISCARD int file_path(const struct tool_context *context, const struct js *arguments,
                         struct str *path, struct tool_result *result);
 
+/* One block: its bytes, 0 at the end, -1 with err (CANCELLED among them). */
+NODISCARD ssize_t file_read(const struct tool_context *context, int fd, char *block, size_t size,
+                            struct err *err);
 /* Streams the file; never holds more than one block. */
 NODISCARD int file_hash(const struct tool_context *context, int fd, struct hash *hash,
                         struct err *err);
@@ -39,9 +42,11 @@ NODISCARD int file_look(const struct tool_context *context, struct str path,
  * caller closes the place after 0. */
 NODISCARD int file_verify(const struct tool_context *context, const struct tool_prepared *prepared,
                           struct place *place, struct buf *content, struct tool_result *result);
-/* Writes where file_verify looked. */
+/* Writes or deletes where file_verify looked; what was remembered of the file is dropped. */
 NODISCARD int file_write(const struct tool_context *context, const struct tool_prepared *prepared,
                          const struct place *place, struct str content, struct tool_result *result);
+NODISCARD int file_delete(const struct tool_context *context, const struct tool_prepared *prepared,
+                          const struct place *place, struct tool_result *result);
 
 /* Adds a path to the result as it may be shown, cut where it is very long. */
 void file_name(struct tool_result *result, struct str path);

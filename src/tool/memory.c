@@ -3,8 +3,10 @@
 
 #include <stdlib.h>
 
+#include "tool/reads.h"
+
 struct tool_memory {
-    int unused;
+    struct reads *reads;
 };
 
 struct tool_memory *tool_memory_new(void)
@@ -12,12 +14,21 @@ struct tool_memory *tool_memory_new(void)
     struct tool_memory *memory = calloc(1, sizeof *memory);
     if (memory == NULL)
         abort();
+    memory->reads = reads_new(READS_MAX);
     return memory;
 }
 
 void tool_memory_free(struct tool_memory *memory)
 {
+    if (memory == NULL)
+        return;
+    reads_free(memory->reads);
     free(memory);
+}
+
+struct reads *tool_memory_reads(struct tool_memory *memory)
+{
+    return memory->reads;
 }
 
 void tool_memory_end_agent(const struct tool_services *services, struct str run_id,

@@ -5,8 +5,12 @@
 
 #include "port/tool.h"
 
+struct reads;
+
 struct tool_memory *tool_memory_new(void); /* aborts without memory */
 void tool_memory_free(struct tool_memory *memory);
+/* The texts of files that were read (tool/reads.h). */
+struct reads *tool_memory_reads(struct tool_memory *memory);
 /* tool_port's end_agent. */
 void tool_memory_end_agent(const struct tool_services *services, struct str run_id,
                            uint32_t agent_no);

@@ -34,7 +34,8 @@ static void an_argument_of_the_wrong_type_says_what_was_expected(void **state)
 
 static void numbers_out_of_bounds_are_refused(void **state)
 {
-    call_error(*state, "read", "{\"path\":\"a\",\"offset\":0}", "at least 1, not 0");
+    call_error(*state, "read", "{\"path\":\"a\",\"offset\":0}", "must not be 0");
+    call_error(*state, "read", "{\"path\":\"a\",\"limit\":0}", "at least 1, not 0");
     call_error(*state, "ls", "{\"depth\":9}", "at most 8, not 9");
     call_error(*state, "read", "{\"path\":\"a\",\"limit\":-9223372036854775807}", "at least 1");
 }
@@ -95,16 +96,74 @@ static void read_says_that_a_file_is_empty(void **state)
 static void read_refuses_a_binary_file_with_its_size(void **state)
 {
     struct fixture *f = *state;
-    fixture_write(f->workspace, "a", "PK\0\1", 4);
-    call_error(f, "read", "{\"path\":\"a\"}", "a is a binary file (4 bytes)");
+    fixture_write(f->workspace, "a", "PQ\0\1", 4);
+    call_error(f, "read", "{\"path\":\"a\"}", "a is a binary file (4 bytes) and cannot");
+    fixture_write(f->workspace, "b", "\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16);
+    call_error(f, "read", "{\"path\":\"b\"}", "b is a binary file (16 bytes, PNG image)");
+    fixture_write(f->workspace, "c", "\xff\xfe\0\0a\0\0\0", 8);
+    call_error(f, "read", "{\"path\":\"c\"}", "c is a binary file (8 bytes, UTF-32 text)");
 }
 
-static void read_mends_bytes_that_are_not_utf8_and_says_so(void **state)
+static void a_line_that_is_not_utf8_is_shown_as_latin1_or_mended_and_told(void **state)
 {
-    put(*state, "a", "gr\xfc\xdf\n");
+    put(*state, "a", "gr\xfc\xdf\nfine \xc3\xbc\n");
     assert_string_equal(call_ok(*state, "read", "{\"path\":\"a\"}"),
-                        "     1\tgr\xef\xbf\xbd\xef\xbf\xbd\n"
+                        "     1\tgrüß\n     2\tfine ü\n"
+                        "[lines that are not UTF-8 are shown as Latin-1]\n");
+    put(*state, "b", "ü \xfc\n\x81\n");
+    assert_string_equal(call_ok(*state, "read", "{\"path\":\"b\"}"),
+                        "     1\tü \xef\xbf\xbd\n     2\t\xef\xbf\xbd\n"
                         "[bytes that are not UTF-8 are shown as U+FFFD]\n");
+}
+
+static void utf16_with_a_mark_is_decoded_and_told(void **state)
+{
+    struct fixture *f = *state;
+    static const char little[] = "\xff\xfeh\0i\0\n\0=\xd8\0\xde\n\0\0\xdc";
+    fixture_write(f->workspace, "l", little, sizeof little - 1);
+    assert_string_equal(call_ok(f, "read", "{\"path\":\"l\"}"),
+                        "     1\thi\n     2\t\xf0\x9f\x98\x80\n     3\t\xef\xbf\xbd\n"
+                        "[the file is UTF-16, little-endian, with a byte order mark]\n");
+    static const char big[] = "\xfe\xff\0h\0i\0\r\0\n\0!\0";
+    fixture_write(f->workspace, "b", big, sizeof big - 1);
+    assert_string_equal(call_ok(f, "read", "{\"path\":\"b\"}"),
+                        "     1\thi\n     2\t!\xef\xbf\xbd\n[lines end with CRLF]\n"
+                        "[the file is UTF-16, big-endian, with a byte order mark]\n");
+}
+
+static void a_byte_order_mark_is_told_and_is_no_part_of_the_first_line(void **state)
+{
+    put(*state, "a", "\xef\xbb\xbfx\n");
+    assert_string_equal(call_ok(*state, "read", "{\"path\":\"a\"}"),
+                        "     1\tx\n[the file starts with a UTF-8 byte order mark]\n");
+}
+
+static void a_negative_offset_counts_from_the_end(void **state)
+{
+    struct fixture *f = *state;
+    put(f, "a", "1\n2\n3\n4\n5");
+    assert_string_equal(call_ok(f, "read", "{\"path\":\"a\",\"offset\":-2}"),
+                        "     4\t4\n     5\t5\n");
+    assert_string_equal(call_ok(f, "read", "{\"path\":\"a\",\"offset\":-4,\"limit\":1}"),
+                        "     2\t2\n[truncated: ask for offset=3 to read on]\n");
+    assert_contains(call_ok(f, "read", "{\"path\":\"a\",\"offset\":-99}"), "     1\t1\n");
+    put(f, "empty", "");
+    assert_contains(call_ok(f, "read", "{\"path\":\"empty\",\"offset\":-1}"), "is empty");
+}
+
+static void large_files_in_utf16_are_streamed_and_counted(void **state)
+{
+    struct fixture *f = *state;
+    FILE *file = fopen(in_workspace(f, "a"), "w");
+    fwrite("\xff\xfe", 1, 2, file);
+    for (int i = 0; i < 300000; i++)
+        fwrite(i % 2 ? "\n\0" : "\xe4\0", 1, 2, file);
+    fwrite("\xe4\0x\0", 1, 4, file);
+    for (int i = 0; i < 500000; i++)
+        fwrite("y\0", 1, 2, file);
+    fclose(file);
+    const char *text = call_ok(f, "read", "{\"path\":\"a\",\"offset\":-2}");
+    assert_contains(text, "150000\tä\n150001\täxyyy");
 }
 
 static void read_cuts_long_lines_and_says_so(void **state)
@@ -347,7 +406,11 @@ int main(void)
         TEST(read_behind_the_end_says_how_long_the_file_is),
         TEST(read_says_that_a_file_is_empty),
         TEST(read_refuses_a_binary_file_with_its_size),
-        TEST(read_mends_bytes_that_are_not_utf8_and_says_so),
+        TEST(a_line_that_is_not_utf8_is_shown_as_latin1_or_mended_and_told),
+        TEST(utf16_with_a_mark_is_decoded_and_told),
+        TEST(a_byte_order_mark_is_told_and_is_no_part_of_the_first_line),
+        TEST(a_negative_offset_counts_from_the_end),
+        TEST(large_files_in_utf16_are_streamed_and_counted),
         TEST(read_cuts_long_lines_and_says_so),
         TEST(read_does_not_cut_inside_a_character),
         TEST(read_pages_through_a_file_of_a_hundred_megabytes),
