@@ -12,12 +12,14 @@ static const char *const kind_words[] = {
     [ARGUMENT_TEXT] = "a string",
     [ARGUMENT_NUMBER] = "a whole number",
     [ARGUMENT_FLAG] = "true or false",
+    [ARGUMENT_LIST] = "an array",
 };
 
 static const enum js_kind kind_wanted[] = {
     [ARGUMENT_TEXT] = JS_STRING,
     [ARGUMENT_NUMBER] = JS_INT,
     [ARGUMENT_FLAG] = JS_BOOL,
+    [ARGUMENT_LIST] = JS_ARRAY,
 };
 
 static const char *const found_words[] = {
@@ -50,10 +52,12 @@ static int check_bounds(const struct argument *argument, const struct js *value,
 {
     if (argument->kind == ARGUMENT_FLAG)
         return 0;
-    bool text = argument->kind == ARGUMENT_TEXT;
-    int64_t size = text ? (int64_t)js_str(value).n : js_int(value, 0);
-    const char *unit = text ? " bytes long" : "";
-    if (size < argument->least && text)
+    bool number = argument->kind == ARGUMENT_NUMBER, list = argument->kind == ARGUMENT_LIST;
+    int64_t size = number ? js_int(value, 0)
+                   : list ? (int64_t)js_count(value)
+                          : (int64_t)js_str(value).n;
+    const char *unit = number ? "" : list ? " items long" : " bytes long";
+    if (size < argument->least && !number)
         return tool_fail(result, "the argument \"%s\" is empty", argument->name);
     if (size < argument->least)
         return tool_fail(result, "the argument \"%s\" must be at least %" PRId64 ", not %" PRId64,

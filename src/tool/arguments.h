@@ -6,14 +6,14 @@
 
 #include "port/tool.h"
 
-enum argument_kind { ARGUMENT_TEXT, ARGUMENT_NUMBER, ARGUMENT_FLAG };
+enum argument_kind { ARGUMENT_TEXT, ARGUMENT_NUMBER, ARGUMENT_FLAG, ARGUMENT_LIST };
 enum argument_need { ARGUMENT_OPTIONAL, ARGUMENT_REQUIRED };
 
 struct argument {
     const char *name;
     enum argument_kind kind;
     enum argument_need need;
-    int64_t least, most; /* of a number; of a text's bytes */
+    int64_t least, most; /* of a number; of a text's bytes; of a list's items */
 };
 
 /* 0 when every argument is known, of its kind and within its bounds; null stands for an absent

@@ -170,13 +170,14 @@ static size_t compare_from(struct str content, struct str old, size_t line,
     while (same < FOLLOWERS_MAX && next_line(&old, &asked)) {
         if (!next_line(&content, &found)) {
             if (near->line == 0)
-                *near = (struct replace_near){line + same, STR_NONE, asked,
+                *near = (struct replace_near){line + same, line, STR_NONE, asked,
                                               "length: the file ends there"};
             break;
         }
         bool exact = str_eq(found, asked);
         if (!exact && near->line == 0)
-            *near = (struct replace_near){line + same, found, asked, difference(found, asked)};
+            *near =
+                (struct replace_near){line + same, line, found, asked, difference(found, asked)};
         if (!exact && !equal_without_space(found, asked))
             break;
         same++;
@@ -224,10 +225,11 @@ struct replace_near replace_nearest(struct str content, struct str old)
                               ? first.n + 1
                               : likeness(trim(line), trim(first));
             if (like > best_likeness && like >= SIMILAR_MIN && 2 * like >= trim(first).n) {
-                best = (struct replace_near){number, line, first, difference(line, first)};
+                best = (struct replace_near){number, number, line, first, difference(line, first)};
                 best_likeness = like;
             }
         }
     }
+    best.first = best.first > skipped ? best.first - skipped : best.first;
     return best;
 }

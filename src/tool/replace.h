@@ -32,6 +32,7 @@ enum replace_outcome replace_text(struct str content, struct str old, struct str
 /* Where old almost stands. */
 struct replace_near {
     size_t line;      /* in the content, of the first line that differs; 0: nothing is near */
+    size_t first;     /* where old's first line would stand */
     struct str found; /* that line of the content, without its newline */
     struct str asked; /* the line of old that it was compared with */
     const char *why;  /* NULL, or the difference in words: "indentation", "line endings" … */

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define ERROR_MAX 4096 /* bytes of one error's text */
 
@@ -32,6 +33,24 @@ int tool_fail(struct tool_result *result, const char *format, ...)
     result->kind = RESULT_ERROR;
     buf_release(&raw);
     buf_release(&clean);
+    return -1;
+}
+
+int tool_fail_within(struct tool_result *result, const char *format, ...)
+{
+    char where[128];
+    struct buf error;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(where, sizeof where, format, args);
+    va_end(args);
+    buf_init(&error, result->text.max + 1);
+    buf_str(&error, buf_view(&result->text));
+    struct str text = buf_view(&error), mark = STR("Error: ");
+    if (str_starts(text, mark))
+        text = (struct str){text.p + mark.n, text.n - mark.n};
+    tool_fail(result, "%s: %.*s", where, STR_FMT(utf8_cut(text, ERROR_MAX - sizeof where - 2)));
+    buf_release(&error);
     return -1;
 }
 

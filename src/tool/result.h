@@ -17,6 +17,9 @@ void tool_result_start(const struct tool_context *context, struct tool_result *r
 /* Makes the result an error: "Error: " and the text. Always returns -1. */
 int tool_fail(struct tool_result *result, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Puts where it is in front of an error that the result holds. Always returns -1. */
+int tool_fail_within(struct tool_result *result, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 int tool_fail_err(struct tool_result *result, const struct err *err);
 int tool_fail_cancelled(struct tool_result *result);
 bool tool_cancelled(const struct tool_context *context);

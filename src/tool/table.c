@@ -2,7 +2,7 @@
 #include "tool/table.h"
 
 const struct tool *const tool_table[] = {
-    &tool_read, &tool_ls, &tool_grep, &tool_write, &tool_edit, &tool_delete,
+    &tool_read, &tool_ls, &tool_grep, &tool_write, &tool_edit, &tool_multi_edit, &tool_delete,
 };
 const size_t tool_count = sizeof tool_table / sizeof tool_table[0];
 

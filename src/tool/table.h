@@ -9,6 +9,7 @@ extern const struct tool tool_ls;
 extern const struct tool tool_grep;
 extern const struct tool tool_write;
 extern const struct tool tool_edit;
+extern const struct tool tool_multi_edit;
 extern const struct tool tool_delete;
 
 #endif

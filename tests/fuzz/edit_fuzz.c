@@ -1,11 +1,13 @@
 /* Edit matching against a naive oracle: the input is cut into old text, new text and content
- * over a small alphabet, so that matches, overlaps and near misses are common. */
+ * over a small alphabet, so that matches, overlaps and near misses are common. The same as the steps of
+ * one change: all of them hold, or an error is told. */
 #include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "tool/replace.h"
+#include "tool/editing.h"
+#include "tool/result.h"
 
 #define OUT_MAX (1u << 16)
 
@@ -82,6 +84,39 @@ static void check_nearest(struct str content, struct str old)
     assert(near.asked.p >= old.p && near.asked.p + near.asked.n <= old.p + old.n);
 }
 
+/* Two steps at once give what each would give after the other, or an error and nothing. */
+static void check_steps(struct str content, struct str old, struct str new, enum replace_mode mode)
+{
+    static const struct tool_context context = {.max_result = 4096};
+    struct editing editing = {.steps = {{old, new, mode}, {new, old, mode}}, .count = 2};
+    struct tool_result result = {0};
+    struct replace_report report;
+    struct buf got, first, second;
+    size_t replaced;
+    buf_init(&got, OUT_MAX);
+    buf_init(&first, OUT_MAX);
+    buf_init(&second, OUT_MAX);
+    tool_result_start(&context, &result);
+    if (editing_apply(&editing, STR("a"), content, &got, &replaced, &result) == 0) {
+        assert(result.kind == RESULT_OK);
+        assert(!str_eq(buf_view(&got), content));
+        if (!memchr(content.p, '\r', content.n)) {
+            assert(replace_text(content, old, new, mode, &first, &report) == REPLACE_DONE);
+            assert(replace_text(buf_view(&first), new, old, mode, &second, &report) ==
+                   REPLACE_DONE);
+            assert(str_eq(buf_view(&got), buf_view(&second)));
+        }
+    } else {
+        assert(result.kind == RESULT_ERROR);
+        assert(str_starts(buf_view(&result.text), STR("Error: ")));
+        assert(utf8_valid(buf_view(&result.text)) == result.text.n);
+    }
+    buf_release(&result.text);
+    buf_release(&got);
+    buf_release(&first);
+    buf_release(&second);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char alphabet[] = "aab \t\n\rA";
@@ -104,6 +139,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct str content_view = {content, content_length}, old_view = {old, old_length};
     check_replace(content_view, old_view, (struct str){new, new_length}, mode);
     check_nearest(content_view, old_view);
+    check_steps(content_view, old_view, (struct str){new, new_length}, mode);
     free(text);
     free(old);
     free(new);
