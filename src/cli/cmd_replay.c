@@ -2,6 +2,7 @@
  * runs. */
 #include "cli/command.h"
 #include "cli/history.h"
+#include "core/run/event.h"
 #include "engine/verify.h"
 
 static enum exit_code run(struct invocation *invocation);
@@ -22,6 +23,14 @@ const struct command cmd_replay = {
     .run = run,
 };
 
+/* Exit codes: 0 all was decided again and is alike, 1 something differs, 2 other rules decided at least a part of it. */
+static enum exit_code code_of(const struct verify_report *report)
+{
+    if (report->problem[0] != '\0')
+        return EXIT_CODE_FAILED;
+    return report->not_compared > 0 ? EXIT_CODE_USAGE : EXIT_CODE_DONE;
+}
+
 static void print_json(struct output *output, const struct history *history,
                        const struct verify_report *report)
 {
@@ -32,9 +41,10 @@ static void print_json(struct output *output, const struct history *history,
     jw_object(&w);
     jw_ktext(&w, "type", "replay");
     jw_ktext(&w, "run_id", history->run_id.text);
-    jw_kbool(&w, "ok", report->problem[0] == '\0');
+    jw_kbool(&w, "ok", code_of(report) == EXIT_CODE_DONE);
     jw_kint(&w, "events", (int64_t)report->events);
     jw_kint(&w, "inputs", (int64_t)report->inputs);
+    jw_kint(&w, "not_compared", (int64_t)report->not_compared);
     jw_kint(&w, "bad_seq", (int64_t)report->bad_seq);
     jw_ktext(&w, "problem", report->problem);
     jw_end_object(&w);
@@ -51,18 +61,27 @@ static enum exit_code run(struct invocation *invocation)
     if (history_open(&history, &invocation->arguments, &err) != 0)
         return command_fail(invocation, &err);
     int result = replay_run(history.store, id_str(&history.run_id), &report, &err);
-    bool good = report.problem[0] == '\0';
+    enum exit_code code = code_of(&report);
     if (result == 0 && output->format == OUTPUT_JSON)
         print_json(output, &history, &report);
-    else if (result == 0 && good)
+    else if (result == 0 && code == EXIT_CODE_DONE)
         output_print(output, "run %s replays: %llu inputs decided again, %llu events alike\n",
                      history.run_id.text, (unsigned long long)report.inputs,
                      (unsigned long long)report.events);
+    else if (result == 0 && code == EXIT_CODE_USAGE)
+        output_error(output,
+                     "run %s: %llu of its %llu events were decided by rules %u and this program "
+                     "has rules %u. "
+                     "All of them fold; those decisions were not compared. A cadre with rules %u "
+                     "can compare them.",
+                     history.run_id.text, (unsigned long long)report.not_compared,
+                     (unsigned long long)report.events, (unsigned)report.other_rules,
+                     (unsigned)EVENT_VERSION, (unsigned)report.other_rules);
     else if (result == 0)
         output_error(output, "run %s replays differently at event %llu: %s", history.run_id.text,
                      (unsigned long long)report.bad_seq, report.problem);
     history_close(&history);
     if (result != 0)
         return command_fail(invocation, &err);
-    return good ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
+    return code;
 }

@@ -179,12 +179,24 @@ static int decide_again(struct replaying *r, const struct event_row *row)
     return result;
 }
 
+static int fold_other_rules(struct replaying *r, const struct event_row *row)
+{
+    struct err err = ERR_INIT;
+    r->report->not_compared++;
+    r->report->other_rules = row->version;
+    if (fold_row(r->run, row, &err) != 0)
+        return problem(r->report, row->seq, "it does not fold: %s", err.message);
+    return 0;
+}
+
 static int replay_one(void *user, const struct stored_event *event)
 {
     struct replaying *r = user;
     const struct event_row *row = &event->row;
     r->report->events++;
     size_t left = r->batch != NULL ? r->batch->append.event_count - r->next : 0;
+    if (row->version != EVENT_VERSION && left == 0)
+        return fold_other_rules(r, row);
     if (row->cause_seq == 0) {
         if (left > 0)
             return problem(r->report, row->seq,

@@ -10,6 +10,9 @@ struct verify_report {
     uint64_t bad_seq;  /* first event that does not verify, or 0 */
     char problem[512]; /* what is wrong with it, for a person */
     uint64_t children, closes, inputs;
+    /* Of a replay: events that other rules decided, which were folded and not compared; the last one's rules. */
+    uint64_t not_compared;
+    uint16_t other_rules;
 };
 
 /* Recomputes the chain from the stored rows, checks dense numbers, payload hashes, agent chains, one close per child of an
@@ -18,7 +21,8 @@ struct verify_report {
 int verify_run(struct store *store, struct str run_id, struct str expected_head,
                struct verify_report *report, struct err *err);
 
-/* Feeds each logged fact to run_decide and compares events and effects byte for byte; nothing runs. */
+/* Feeds each logged fact to run_decide and compares events and effects byte for byte; nothing runs. What was decided by other
+ * rules than EVENT_VERSION cannot be decided again: it is folded, and counted. */
 int replay_run(struct store *store, struct str run_id, struct verify_report *report,
                struct err *err);
 

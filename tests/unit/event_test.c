@@ -373,7 +373,9 @@ static const char *const meanings[EVENT_TYPE_COUNT] = {
     [EVENT_CONTRACT_CLAMPED] = "What was asked for and not granted.",
     [EVENT_BUDGET_RESERVED] = "Taken from the agent and all its ancestors until the request ends.",
     [EVENT_BUDGET_WAITING] = "The request fits once others have settled.",
-    [EVENT_BUDGET_SETTLED] = "The reservation is given back and what was used is booked.",
+    [EVENT_BUDGET_SETTLED] =
+        "The reservation is given back and what was used is booked. Only where tokens or dollars "
+        "are limited: else the answer itself books it.",
     [EVENT_BUDGET_REFUSED] = "What is left can never pay for the request.",
     [EVENT_BUDGET_WARNED] = "The agent was told to wrap up.",
     [EVENT_TIMER_FIRED] = "A deadline passed: wall, attempt or backoff.",
@@ -395,7 +397,11 @@ static void print_docs(struct buf *out)
         "outside; every other one was decided from\n"
         "the fact that it names. `effects`, in facts, is a hash over all effects decided "
         "before, which replay compares.\n\n");
-    buf_printf(out, "The payload's version is %d. Old logs stay readable.\n\n", EVENT_VERSION);
+    buf_printf(out,
+               "Each event is stored with the version of the rules that decided it; today's is %d. "
+               "Older logs stay readable: their events keep the\n"
+               "meaning that they were written with.\n\n",
+               EVENT_VERSION);
     buf_text(out, "| type | what happened | fields |\n|---|---|---|\n");
     for (int type = 0; type < EVENT_TYPE_COUNT; type++)
         buf_printf(out, "| `%s` | %s | %s |\n", event_type_text((enum event_type)type),

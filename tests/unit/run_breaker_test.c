@@ -87,7 +87,7 @@ static void calls_of_one_reply_beyond_pause_at_wait_for_the_answer(void **state)
     struct rig *rig = *state;
     start_watched(rig);
     CALLS(rig, 0, {"read", files[0]}, {"read", files[1]}, {"read", files[2]});
-    rig_expect(rig, "0 model.replied, 0 budget.settled, 0 tool.requested, 0 tool.requested, "
+    rig_expect(rig, "0 model.replied, 0 tool.requested, 0 tool.requested, "
                     "0 run.paused");
     rig_expect_effects(rig, "0 tool read, 0 tool read, 0 ask");
     rig_result(rig, 0, 0, "fine");
@@ -157,8 +157,8 @@ static void children_of_a_paused_root_go_on_to_their_end(void **state)
     rig_skip(rig);
     read_once(rig, 1, files[2]);
     rig_say(rig, 1, "done");
-    rig_expect(rig, "1 model.replied, 1 budget.settled, 1 tool.requested, 1 tool.finished, "
-                    "1 model.requested, 1 model.replied, 1 budget.settled, "
+    rig_expect(rig, "1 model.replied, 1 tool.requested, 1 tool.finished, "
+                    "1 model.requested, 1 model.replied, "
                     "1 agent.subagent_waiting_for_merge, 1 agent.subagent_completed, "
                     "1 agent.subagent_closed, 0 tool.finished");
     answer(rig, "yes");

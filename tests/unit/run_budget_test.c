@@ -33,6 +33,58 @@ static void at_80_percent_the_agent_is_told_once(void **state)
     assert_int_equal(rig_count(rig, EVENT_BUDGET_WARNED), 1);
 }
 
+/* What the root has used when its log is folded as one of this version. */
+static int64_t folded_tokens(const struct rig *rig, uint16_t version)
+{
+    struct err err = ERR_INIT;
+    struct run *run = run_new(STR(RIG_RUN));
+    for (size_t i = 0; i < rig->event_count; i++) {
+        struct event event = *rig->events[i];
+        event.version = version;
+        assert_int_equal(run_apply(run, &event, &err), 0);
+    }
+    int64_t tokens = run_agent(run, 0)->account.spent.tokens;
+    run_free(run);
+    return tokens;
+}
+
+static void without_a_limit_the_answer_itself_books_what_was_used(void **state)
+{
+    struct rig *rig = *state;
+    struct model_reply reply = {.text = STR("done"), .usage = {100, -1, -1, 20, -1}};
+    rig_start(rig, "do it");
+    rig_fail(rig, 0, ERR_RETRY, "broken");
+    int64_t quoted = rig_last(rig, 0, EVENT_MODEL_REQUESTED)->tokens;
+    assert_int_equal(rig_agent(rig, 0)->account.spent.tokens, quoted);
+    rig_pass(rig, 60000);
+    rig_reply(rig, 0, &reply);
+    assert_int_equal(rig_agent(rig, 0)->account.spent.tokens, quoted + 120);
+    assert_int_equal(rig_count(rig, EVENT_BUDGET_SETTLED), 0);
+}
+
+static void
+an_answer_in_a_log_of_the_first_rules_leaves_booking_to_the_event_behind_it(void **state)
+{
+    struct rig *rig = *state;
+    rig_start(rig, "do it");
+    rig_say(rig, 0, "done");
+    assert_true(folded_tokens(rig, 2) > 0);
+    assert_int_equal(folded_tokens(rig, 1), 0);
+}
+
+static void under_a_limit_booking_is_an_event(void **state)
+{
+    struct rig *rig = *state;
+    struct model_reply reply = {.text = STR("done"), .usage = {100, -1, -1, 20, -1}};
+    rig->settings.root.tokens = 20000;
+    rig_start(rig, "do it");
+    rig_skip(rig);
+    rig_reply(rig, 0, &reply);
+    rig_expect(rig, "0 model.replied, 0 budget.settled, 0 run.completed");
+    assert_int_equal(rig_last(rig, 0, EVENT_BUDGET_SETTLED)->used_tokens, 120);
+    assert_int_equal(rig_agent(rig, 0)->account.spent.tokens, 120);
+}
+
 static void at_the_limit_one_last_turn_without_tools_follows_and_its_text_is_kept(void **state)
 {
     struct rig *rig = *state;
@@ -44,7 +96,7 @@ static void at_the_limit_one_last_turn_without_tools_follows_and_its_text_is_kep
     assert_int_equal(rig_effect(rig, 1, EFFECT_MODEL)->tools, TOOLS_WITHHELD);
     check_str(rig_last(rig, 1, EVENT_AGENT_MESSAGE)->note, "last_turn");
     rig_say(rig, 1, "as far as I got");
-    rig_expect(rig, "1 model.replied, 1 budget.settled, 1 agent.subagent_waiting_for_merge, "
+    rig_expect(rig, "1 model.replied, 1 agent.subagent_waiting_for_merge, "
                     "1 agent.subagent_completed, 1 agent.subagent_closed, 0 tool.finished, "
                     "0 model.requested");
     check_str(rig_last(rig, 1, EVENT_SUBAGENT_WAITING)->outcome, "budget_exceeded");
@@ -304,6 +356,9 @@ static void a_request_reserves_for_the_dearest_input_there_is(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        RIG_TEST(without_a_limit_the_answer_itself_books_what_was_used),
+        RIG_TEST(an_answer_in_a_log_of_the_first_rules_leaves_booking_to_the_event_behind_it),
+        RIG_TEST(under_a_limit_booking_is_an_event),
         RIG_TEST(at_80_percent_the_agent_is_told_once),
         RIG_TEST(at_the_limit_one_last_turn_without_tools_follows_and_its_text_is_kept),
         RIG_TEST(calls_of_the_last_turn_are_not_made),

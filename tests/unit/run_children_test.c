@@ -30,7 +30,7 @@ static void a_child_is_created_and_started_with_its_own_conversation(void **stat
     rig_start(rig, "the whole");
     rig_skip(rig);
     CALLS(rig, 0, SPAWN("a part"));
-    rig_expect(rig, "0 model.replied, 0 budget.settled, 0 tool.requested, "
+    rig_expect(rig, "0 model.replied, 0 tool.requested, "
                     "1 agent.subagent_created, " CHILD_STARTS("1"));
     rig_expect_effects(rig, "1 model");
     const struct agent *child = rig_agent(rig, 1);
@@ -52,7 +52,7 @@ static void a_child_that_answers_is_closed_and_its_parent_gets_the_result(void *
     rig->now += 1234;
     rig_skip(rig);
     rig_say(rig, 1, "found it");
-    rig_expect(rig, "1 model.replied, 1 budget.settled, " CHILD_WORKED("1") ", 0 tool.finished, "
+    rig_expect(rig, "1 model.replied, " CHILD_WORKED("1") ", 0 tool.finished, "
                                                                             "0 model.requested");
     rig_expect_effects(rig, "0 model");
     struct str text = rig_last(rig, 0, EVENT_TOOL_FINISHED)->text;
@@ -115,7 +115,7 @@ static void what_was_taken_from_a_request_is_an_event(void **state)
     rig_start(rig, "do it");
     rig_skip(rig);
     CALLS(rig, 0, {"spawn_agent", "{\"task\":\"x\",\"max_tool_calls\":200}"});
-    rig_expect(rig, "0 model.replied, 0 budget.settled, 0 tool.requested, "
+    rig_expect(rig, "0 model.replied, 0 tool.requested, "
                     "1 agent.subagent_created, 1 contract.clamped, " CHILD_STARTS("1"));
     rig_contains(rig_last(rig, 1, EVENT_CONTRACT_CLAMPED)->clamps, "\"asked\":200,\"got\":100");
 }
@@ -128,7 +128,7 @@ static void gather_context(struct rig *rig)
     rig_skip(rig);
     CALLS(rig, 0,
           {"spawn_agent", "{\"task\":\"x\",\"context\":\"note\",\"context_files\":[\"f\"]}"});
-    rig_expect(rig, "0 model.replied, 0 budget.settled, 0 tool.requested");
+    rig_expect(rig, "0 model.replied, 0 tool.requested");
     rig_expect_effects(rig, "0 gather read");
 }
 
@@ -185,13 +185,13 @@ static void a_failed_child_gets_another_attempt_with_fresh_history_and_the_same_
     CALLS(rig, 1, {"read", "{\"path\":\"a\"}"});
     rig_result(rig, 1, 0, "fine");
     exhaust(rig, 1);
-    rig_expect(rig, "1 model.failed, 1 budget.settled, 1 agent.subagent_attempt, 1 agent.message, "
+    rig_expect(rig, "1 model.failed, 1 agent.subagent_attempt, 1 agent.message, "
                     "1 agent.message, 1 model.requested");
     assert_int_equal(rig_last(rig, 1, EVENT_SUBAGENT_ATTEMPT)->attempt, 1);
     assert_int_equal(rig_agent(rig, 1)->message_count, 2);
     assert_int_equal(rig_agent(rig, 1)->account.tool_calls, 1);
     exhaust(rig, 1);
-    rig_expect(rig, "1 model.failed, 1 budget.settled, " CHILD_FAILED("1") ", 0 tool.finished, "
+    rig_expect(rig, "1 model.failed, " CHILD_FAILED("1") ", 0 tool.finished, "
                                                                            "0 model.requested");
     rig_contains(rig_last(rig, 0, EVENT_TOOL_FINISHED)->text,
                  "[ERROR] Sub-agent failed: still down");
@@ -205,7 +205,7 @@ static void a_refusal_by_the_provider_gets_no_other_attempt(void **state)
     struct rig *rig = *state;
     one_child(rig);
     rig_fail(rig, 1, ERR_PROVIDER, "wrong key");
-    rig_expect(rig, "1 model.failed, 1 budget.settled, " CHILD_FAILED("1") ", 0 tool.finished, "
+    rig_expect(rig, "1 model.failed, " CHILD_FAILED("1") ", 0 tool.finished, "
                                                                            "0 model.requested");
     assert_int_equal(rig_count(rig, EVENT_SUBAGENT_ATTEMPT), 1);
 }
@@ -245,7 +245,7 @@ static void a_childs_wall_time_stops_it_and_keeps_what_it_had(void **state)
     rig_expect(rig, "1 timer.fired, 1 agent.stopping");
     rig_expect_effects(rig, "1 abort");
     aborted(rig, 1, "half a sentence");
-    rig_expect(rig, "1 model.failed, 1 budget.settled, " CHILD_FAILED("1") ", 0 tool.finished, "
+    rig_expect(rig, "1 model.failed, " CHILD_FAILED("1") ", 0 tool.finished, "
                                                                            "0 model.requested");
     struct str text = rig_last(rig, 0, EVENT_TOOL_FINISHED)->text;
     rig_contains(text, "[TIMEOUT] Sub-agent failed: wall time of 60000 ms is used up");
@@ -265,7 +265,7 @@ static void an_attempt_that_takes_too_long_is_tried_again(void **state)
     rig_pass(rig, 10000);
     rig_expect(rig, "1 timer.fired, 1 agent.stopping");
     aborted(rig, 1, "");
-    rig_expect(rig, "1 model.failed, 1 budget.settled, 1 agent.subagent_attempt, 1 agent.message, "
+    rig_expect(rig, "1 model.failed, 1 agent.subagent_attempt, 1 agent.message, "
                     "1 agent.message, 1 model.requested");
 }
 
@@ -327,7 +327,7 @@ static void a_cancel_ends_the_run_and_every_child_once(void **state)
     rig_expect(rig, "0 inbox.taken, 0 agent.stopping, 1 agent.stopping, 2 agent.stopping");
     rig_expect_effects(rig, "1 abort, 2 abort, 2 abort");
     aborted(rig, 1, "");
-    rig_expect(rig, "1 model.failed, 1 budget.settled, " CHILD_FAILED("1") ", 0 tool.finished");
+    rig_expect(rig, "1 model.failed, " CHILD_FAILED("1") ", 0 tool.finished");
     rig_result(rig, 2, 1, "fine");
     rig_result(rig, 2, 0, "fine");
     rig_expect(rig, "2 tool.finished, 2 tool.finished, " CHILD_FAILED("2") ", 0 tool.finished, "
@@ -347,7 +347,7 @@ static void a_cancelled_child_that_never_started_is_closed_too(void **state)
                "0 inbox.taken, 0 agent.stopping, 1 agent.stopping, 2 agent.stopping, " CHILD_FAILED(
                    "2") ", 0 tool.finished");
     aborted(rig, 1, "");
-    rig_expect(rig, "1 model.failed, 1 budget.settled, " CHILD_FAILED("1") ", 0 tool.finished, "
+    rig_expect(rig, "1 model.failed, " CHILD_FAILED("1") ", 0 tool.finished, "
                                                                            "0 run.cancelled");
     assert_int_equal(rig_count(rig, EVENT_SUBAGENT_STARTED), 1);
 }
@@ -372,7 +372,7 @@ static void a_cancel_during_a_timeout_leads_to_no_other_attempt(void **state)
     rig_inbox(rig, "cancel", "{}");
     rig_skip(rig);
     aborted(rig, 1, "");
-    rig_expect(rig, "1 model.failed, 1 budget.settled, " CHILD_FAILED(
+    rig_expect(rig, "1 model.failed, " CHILD_FAILED(
                         "1") ", 0 tool.finished, 0 run.cancelled");
     rig_expect_effects(rig, "");
 }
@@ -395,7 +395,7 @@ static void a_reply_that_was_on_its_way_during_a_stop_is_logged_and_asks_nothing
     rig_inbox(rig, "cancel", "{}");
     rig_skip(rig);
     CALLS(rig, 1, {"read", "{\"path\":\"a\"}"});
-    rig_expect(rig, "1 model.replied, 1 budget.settled, " CHILD_FAILED(
+    rig_expect(rig, "1 model.replied, " CHILD_FAILED(
                         "1") ", 0 tool.finished, 0 run.cancelled");
     rig_expect_effects(rig, "");
 }
@@ -462,7 +462,7 @@ static void beyond_the_depth_a_spawn_is_refused_in_the_words_of_the_contract(voi
     CALLS(rig, 1, SPAWN("deeper"));
     rig_skip(rig);
     CALLS(rig, 2, SPAWN("too deep"));
-    rig_expect(rig, "2 model.replied, 2 budget.settled, 2 tool.requested, 2 permission.denied, "
+    rig_expect(rig, "2 model.replied, 2 tool.requested, 2 permission.denied, "
                     "2 tool.finished, 2 model.requested");
     check_str(rig_last(rig, 2, EVENT_TOOL_FINISHED)->text,
               "Error: Maximum sub-agent depth (2) exceeded");
@@ -488,7 +488,7 @@ static void a_child_that_gates_the_run_and_fails_fails_the_run(void **state)
     rig_fail(rig, 1, ERR_PROVIDER, "wrong key");
     rig_skip(rig);
     rig_say(rig, 0, "done all the same");
-    rig_expect(rig, "0 model.replied, 0 budget.settled, 0 run.failed");
+    rig_expect(rig, "0 model.replied, 0 run.failed");
     rig_contains(run_result(rig->run), "\"failed_children\":[{");
 }
 

@@ -187,7 +187,7 @@ static void a_child_that_has_not_started_is_cancelled_at_once(void **state)
     rig->settings.max_concurrent = 1;
     jobs(rig, 2);
     about(rig, "agent_cancel", 2, "");
-    rig_expect(rig, "0 model.replied, 0 budget.settled, 0 tool.requested, 2 agent.stopping, "
+    rig_expect(rig, "0 model.replied, 0 tool.requested, 2 agent.stopping, "
                     "2 agent.subagent_failed, 2 agent.subagent_closed, 0 tool.finished, "
                     "0 model.requested");
     rig_say(rig, 1, "done");

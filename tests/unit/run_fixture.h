@@ -73,7 +73,7 @@ void rig_crash_later(struct rig *rig, int64_t alive_ms, int64_t downtime_ms);
 
 /* --- what was decided ------------------------------------------------------------------------------ */
 
-/* The events since the last look are exactly these: "0 model.replied, 0 budget.settled"; numbers are agents. */
+/* The events since the last look are exactly these: "0 model.replied, 0 tool.requested"; numbers are agents. */
 void rig_expect(struct rig *rig, const char *events);
 /* The same for effects: "0 model, 1 tool read, 1 abort". */
 void rig_expect_effects(struct rig *rig, const char *effects);

@@ -27,7 +27,7 @@ static void a_job_that_is_held_when_its_parent_has_answered_is_given_up(void **s
     assert_int_equal(rig_agent(rig, 0)->phase, PHASE_JOINING);
     rig_skip(rig);
     rig_say(rig, 1, "too late");
-    rig_expect(rig, "1 model.replied, 1 budget.settled, 1 agent.subagent_waiting_for_merge, "
+    rig_expect(rig, "1 model.replied, 1 agent.subagent_waiting_for_merge, "
                     "1 agent.subagent_failed, 1 agent.subagent_closed, 0 run.completed");
     assert_int_equal(run_state(rig->run), RUN_COMPLETED);
 }
@@ -41,10 +41,10 @@ static void a_child_that_fails_stops_its_open_jobs_before_its_next_attempt(void 
     CALLS(rig, 0, SPAWN("a part"));
     start_job(rig, 1);
     rig_fail(rig, 1, ERR_RETRY, "broken");
-    rig_expect(rig, "1 model.failed, 1 budget.settled, 1 agent.stopping, 2 agent.stopping");
+    rig_expect(rig, "1 model.failed, 1 agent.stopping, 2 agent.stopping");
     rig_expect_effects(rig, "2 abort");
     rig_fail(rig, 2, ERR_CANCELLED, "aborted");
-    rig_expect(rig, "2 model.failed, 2 budget.settled, 2 agent.subagent_failed, "
+    rig_expect(rig, "2 model.failed, 2 agent.subagent_failed, "
                     "2 agent.subagent_closed, 1 agent.subagent_attempt, 1 agent.message, "
                     "1 agent.message, 1 model.requested");
     assert_int_equal(rig_agent(rig, 1)->attempt, 1);

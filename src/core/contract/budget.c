@@ -186,6 +186,15 @@ void budget_settle(struct account *account, struct amount reserved, struct amoun
     }
 }
 
+bool budget_limited(const struct account *account)
+{
+    for (const struct account *a = account; a; a = a->parent) {
+        if (a->limits.tokens != UNLIMITED || a->limits.cost_nano != UNLIMITED)
+            return true;
+    }
+    return false;
+}
+
 static int64_t tighter(int64_t left, int64_t limit, int64_t spent, int64_t reserved,
                        int64_t kept_back)
 {

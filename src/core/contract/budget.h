@@ -43,6 +43,8 @@ enum budget_answer budget_quote(const struct account *account, const struct quot
 void budget_reserve(struct account *account, struct amount amount);
 /* Gives the reservation back and books what was really used, all the way up. */
 void budget_settle(struct account *account, struct amount reserved, struct amount used);
+/* Whether tokens or dollars are limited, here or above. */
+bool budget_limited(const struct account *account);
 /* Least that is left along the chain (limit - spent - reserved, for ancestors less what they keep back), UNLIMITED where
  * nothing limits. */
 struct amount budget_left(const struct account *account);

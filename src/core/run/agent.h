@@ -126,9 +126,9 @@ struct agent {
     struct str model_asked; /* which model the request that is out, or the last one, went to */
     struct amount quoted;   /* the most that the request that is out may use */
     struct amount reserved; /* the same, where something limits it */
+    struct amount used;     /* by the last request that ended */
     int64_t request_input;  /* estimate that was sent with it */
     int64_t context_known;  /* tokens of the conversation as last reported, with the reply */
-    int64_t context_before; /* the same, before the last reply */
     int64_t context_new;    /* estimate for what was added since */
     int64_t tries;          /* failed tries of the current request */
     int64_t attempt;        /* of the agent, 0-based */

@@ -13,7 +13,7 @@ static void attempt_reset(struct run *run, struct agent *agent)
     memset(&agent->conversation, 0, sizeof agent->conversation);
     memset(&agent->last_turn_hash, 0, sizeof agent->last_turn_hash);
     calls_forget(agent);
-    agent->context_known = agent->context_before = agent->context_new = 0;
+    agent->context_known = agent->context_new = 0;
     agent->tries = agent->turns_alike = agent->nudges = agent->corrections = 0;
     agent->turns = TURNS_FREE;
     agent->limit_outcome = OUTCOME_NONE;

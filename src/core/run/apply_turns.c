@@ -133,6 +133,40 @@ int apply_settled(struct run *run, struct agent *agent, const struct event *e, s
     return 0;
 }
 
+/* What was really used: `tokens` counts each token once, when it first enters the context; dollars count what is billed.
+ * known: the context before this request, as it was last reported. */
+static struct amount used_by(const struct run *run, const struct agent *agent,
+                             const struct event *e, int64_t input, int64_t output, int64_t known)
+{
+    const struct model_settings *model = settings_model(&run->settings, agent->model_asked);
+    bool reported = e->input_tokens != EVENT_ABSENT;
+    struct amount used = {.tokens = (input > known ? input - known : 0) + output, .cost_nano = 0};
+    if (model != NULL)
+        used.cost_nano =
+            cost_of_request(model, input, reported ? event_number(e->cached_tokens, -1) : -1,
+                            reported ? event_number(e->cache_write_tokens, -1) : -1, output);
+    return used;
+}
+
+/* A request that ended without a report counts in full, unless it was never sent or was refused before anything was generated. */
+static struct amount used_by_failed(const struct run *run, const struct agent *agent,
+                                    const struct event *e)
+{
+    if (str_is(e->sent, "no"))
+        return (struct amount){0, 0};
+    if (e->input_tokens != EVENT_ABSENT && e->output_tokens != EVENT_ABSENT)
+        return used_by(run, agent, e, e->input_tokens, e->output_tokens, agent->context_known);
+    return event_number(e->http_status, 0) >= 400 ? (struct amount){0, 0} : agent->quoted;
+}
+
+/* Where something is limited, and in older logs, budget.settled books it. */
+static void request_ended(struct agent *agent, const struct event *e, struct amount used)
+{
+    agent->used = used;
+    if (e->version >= 2 && !budget_limited(&agent->account))
+        budget_settle(&agent->account, agent->reserved, used);
+}
+
 /* The calls of a reply, with ids of our own: providers repeat theirs. */
 static int calls_open(struct agent *agent, const struct event *e, struct message *message,
                       struct err *err)
@@ -190,7 +224,7 @@ int apply_replied(struct run *run, struct agent *agent, const struct event *e, s
             budget_estimate(message.text) + (e->calls.p != NULL ? budget_estimate(e->calls) : 0);
     if (input < 0)
         input = agent->request_input;
-    agent->context_before = agent->context_known;
+    request_ended(agent, e, used_by(run, agent, e, input, output, agent->context_known));
     agent->context_known = input + output;
     agent->context_new = 0;
     agent->input_tokens += input;
@@ -211,6 +245,7 @@ int apply_failed_request(struct run *run, struct agent *agent, const struct even
 {
     if (agent->phase != PHASE_ASKING)
         return apply_out_of_place(e, err);
+    request_ended(agent, e, used_by_failed(run, agent, e));
     enum err_class class = err_class_parse(e->class);
     if (class != ERR_CANCELLED)
         agent->tries++;

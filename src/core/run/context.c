@@ -161,7 +161,7 @@ void context_compact(struct agent *agent, struct str summary, size_t kept)
         kept = end - head;
     agent->messages = NULL;
     agent->message_count = agent->message_capacity = 0;
-    agent->context_known = agent->context_before = agent->context_new = 0;
+    agent->context_known = agent->context_new = 0;
     for (size_t i = 0; i < end; i++) {
         if (i == head) {
             struct message said = {.role = MESSAGE_USER,

@@ -30,7 +30,7 @@ static void print_row(struct decision *out, const struct event *event)
                               .agent_no = event->agent_no,
                               .agent_prev = event->agent_prev,
                               .ts = event->ts,
-                              .version = EVENT_VERSION,
+                              .version = event->version,
                               .cause_seq = event->cause_seq};
     row->type = str_from(type);
     row->category = (struct str){type, strcspn(type, ".")};
@@ -488,7 +488,7 @@ static void on_failure(struct deciding *d, struct agent *agent, const struct inp
              agent->tries + 1 < d->run->settings.model_attempts)
         e->retry_at = d->now + retry_delay(d->run, agent, failure);
     emit(d, e);
-    turn_failed(d, agent, input);
+    turn_failed(d, agent, failure);
 }
 
 static void on_answer(struct deciding *d, const struct input *input)

@@ -88,6 +88,7 @@ void event_init(struct event *event, enum event_type type)
     };
     *event = blank;
     event->type = type;
+    event->version = EVENT_VERSION;
 }
 
 const char *event_type_text(enum event_type type)
@@ -197,6 +198,7 @@ int event_parse(const struct event_row *row, struct arena *arena, struct event *
     }
     event_init(event, (enum event_type)type);
     event->seq = row->seq;
+    event->version = row->version;
     event->cause_seq = row->cause_seq;
     event->agent_prev = row->agent_prev;
     event->agent_no = row->agent_no;

@@ -13,7 +13,10 @@
 #include "base/err.h"
 #include "core/run/row.h"
 
-#define EVENT_VERSION 1
+/* The rules by which events are decided and applied. Stored with each event: a log keeps the meaning that it was written with,
+ * and one that an older program began goes on with today's rules when it is resumed. What changed:
+ *   2  a reply or failure settles what it used by itself, unless tokens or dollars are limited. */
+#define EVENT_VERSION 2
 
 struct contract;
 
@@ -187,6 +190,7 @@ struct event {
     uint64_t cause_seq;
     uint64_t agent_prev;
     uint32_t agent_no;
+    uint16_t version; /* of the rules: EVENT_VERSION, or lower in an older log */
     enum event_type type;
     int64_t ts;
     struct str call_id;
@@ -203,7 +207,7 @@ struct event {
 #undef I
 };
 
-/* Empty strings and absent integers. */
+/* Empty strings and absent integers; today's version. */
 void event_init(struct event *event, enum event_type type);
 const char *event_type_text(enum event_type type);
 /* Replaces bytes that are not UTF-8 in its texts, as printing would: what is applied must be what reads back. New texts

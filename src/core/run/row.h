@@ -15,7 +15,7 @@ struct event_row {
     uint32_t agent_no;   /* 0 is the root, children from 1 in spawn order */
     uint64_t agent_prev; /* seq of the same agent's previous event, 0 if none */
     int64_t ts;          /* milliseconds since 1970 */
-    uint16_t version;    /* of the payload's shape */
+    uint16_t version;    /* of the rules that decided it, and so of the payload's meaning */
     uint64_t cause_seq;  /* 0: a fact from outside; else the fact that led to this decision */
     struct str category; /* the type up to its dot */
     struct str type;     /* "model.replied" */

@@ -265,9 +265,12 @@ static void print_agent(struct buf *out, const struct agent *a)
                a->message_count, hex, a->calls_open, STR_FMT(a->request_id),
                (long long)a->reserved.tokens, (long long)a->reserved.cost_nano,
                (long long)a->request_input, (long long)a->context_known, (long long)a->context_new);
-    buf_printf(out, "  generation=%llu compact=%zu summaries=%d model=%.*s quoted=%lld/%lld\n",
-               (unsigned long long)a->generation, a->compact_at, (int)a->summaries,
-               STR_FMT(a->model_now), (long long)a->quoted.tokens, (long long)a->quoted.cost_nano);
+    buf_printf(
+        out,
+        "  generation=%llu compact=%zu summaries=%d model=%.*s quoted=%lld/%lld used=%lld/%lld\n",
+        (unsigned long long)a->generation, a->compact_at, (int)a->summaries, STR_FMT(a->model_now),
+        (long long)a->quoted.tokens, (long long)a->quoted.cost_nano, (long long)a->used.tokens,
+        (long long)a->used.cost_nano);
     buf_printf(out,
                "  tries=%lld attempt=%lld alike=%lld nudges=%lld corrections=%lld turn=%s turns=%d "
                "limit=%d "

@@ -96,7 +96,7 @@ void effect_seal(struct deciding *d,
 /* turn.c: an agent's loop */
 void turn_advance(struct deciding *d, struct agent *agent);
 void turn_replied(struct deciding *d, struct agent *agent, const struct model_reply *reply);
-void turn_failed(struct deciding *d, struct agent *agent, const struct input *input);
+void turn_failed(struct deciding *d, struct agent *agent, const struct model_failure *failure);
 void turn_interrupted(struct deciding *d,
                       struct agent *agent); /* its request was lost in a crash */
 /* What is kept back for the agent's last turn; nothing in the last turn itself. */

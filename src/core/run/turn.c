@@ -40,15 +40,6 @@ struct str turn_fallback(const struct run *run, const struct agent *agent)
     return STR_NONE;
 }
 
-static bool is_limited(const struct account *account)
-{
-    for (; account != NULL; account = account->parent) {
-        if (account->limits.tokens >= 0 || account->limits.cost_nano >= 0)
-            return true;
-    }
-    return false;
-}
-
 /* Whether the circuit breaker of a root comes before its budget. */
 static bool has_breaker(const struct run *run, const struct agent *agent)
 {
@@ -148,7 +139,7 @@ static void ask(struct deciding *d, struct agent *agent, const struct model_sett
     e->cost_nano = amount->cost_nano;
     e->request = keep(d, (struct str){hex, 16});
     emit(d, e);
-    if (is_limited(&agent->account)) {
+    if (budget_limited(&agent->account)) {
         struct event *reserved = draft(d, agent->no, EVENT_BUDGET_RESERVED);
         reserved->call_id = e->call_id;
         reserved->tokens = amount->tokens;
@@ -314,32 +305,17 @@ void turn_advance(struct deciding *d, struct agent *agent)
 
 /* --- answers ---------------------------------------------------------------------------------------------------------- */
 
-/* What was really used: `tokens` counts each token once, when it first enters the context; dollars count what is billed. */
-static void settle(struct deciding *d, struct agent *agent, struct amount reserved,
-                   struct amount used)
+/* Books what the request used, where that is not done with its answer. */
+static void settle(struct deciding *d, struct agent *agent)
 {
+    if (!budget_limited(&agent->account))
+        return;
     struct event *e = draft(d, agent->no, EVENT_BUDGET_SETTLED);
-    e->tokens = reserved.tokens;
-    e->cost_nano = reserved.cost_nano;
-    e->used_tokens = used.tokens;
-    e->used_cost_nano = used.cost_nano;
+    e->tokens = agent->reserved.tokens;
+    e->cost_nano = agent->reserved.cost_nano;
+    e->used_tokens = agent->used.tokens;
+    e->used_cost_nano = agent->used.cost_nano;
     emit(d, e);
-}
-
-/* known: the context before this request, as it was last reported. */
-static struct amount used_by(const struct run *run, const struct agent *agent,
-                             const struct usage *usage, int64_t known, int64_t text_estimate)
-{
-    const struct model_settings *model = settings_model(&run->settings, agent->model_asked);
-    int64_t input = usage->input >= 0 ? usage->input : agent->request_input;
-    int64_t output = usage->output >= 0 ? usage->output : text_estimate;
-    int64_t fresh = input > known ? input - known : 0;
-    struct amount used = {.tokens = fresh + output, .cost_nano = 0};
-    if (model != NULL)
-        used.cost_nano = usage->input >= 0 ? cost_of_request(model, input, usage->cached,
-                                                             usage->cache_write, output)
-                                           : cost_of_request(model, input, -1, -1, output);
-    return used;
 }
 
 static void nudge(struct deciding *d, struct agent *agent, const char *note, struct str text)
@@ -391,11 +367,7 @@ void turn_replied(struct deciding *d, struct agent *agent, const struct model_re
 {
     if (d->failed)
         return;
-    /* The event was applied already: what was known before is the request's estimate less what was new in it. */
-    int64_t text_estimate = agent->context_known -
-                            (reply->usage.input >= 0 ? reply->usage.input : agent->request_input);
-    settle(d, agent, agent->reserved,
-           used_by(d->run, agent, &reply->usage, agent->context_before, text_estimate));
+    settle(d, agent);
     if (agent->stopping != OUTCOME_NONE) {
         agent_settle_stop(d, agent);
         return;
@@ -419,21 +391,11 @@ void turn_replied(struct deciding *d, struct agent *agent, const struct model_re
     calls_advance(d, agent);
 }
 
-void turn_failed(struct deciding *d, struct agent *agent, const struct input *input)
+void turn_failed(struct deciding *d, struct agent *agent, const struct model_failure *failure)
 {
     if (d->failed)
         return;
-    const struct model_failure *failure = input->failure;
-    struct amount used = {0, 0};
-    if (input->sent == REQUEST_SENT) {
-        /* An attempt that ended without a report counts in full. */
-        used = agent->quoted;
-        if (failure->usage.input >= 0 && failure->usage.output >= 0)
-            used = used_by(d->run, agent, &failure->usage, agent->context_known, 0);
-        else if (failure->http_status >= 400)
-            used = (struct amount){0, 0}; /* refused before anything was generated */
-    }
-    settle(d, agent, agent->reserved, used);
+    settle(d, agent);
     if (agent->stopping != OUTCOME_NONE)
         agent_settle_stop(d, agent);
     else if (agent->phase == PHASE_READY && agent->tries == 0 && agent->model_now.n > 0)
@@ -454,7 +416,7 @@ void turn_interrupted(struct deciding *d, struct agent *agent)
     e->class = str_from(err_class_text(ERR_CANCELLED));
     e->error = STR("the process ended while the request was out; it is asked again");
     emit(d, e);
-    settle(d, agent, agent->reserved, agent->quoted);
+    settle(d, agent);
 }
 
 /* --- who may go on ----------------------------------------------------------------------------------------------------- */
