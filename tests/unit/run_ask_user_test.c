@@ -37,7 +37,7 @@ static void a_question_goes_to_the_person_when_it_is_logged(void **state)
 {
     struct rig *rig = *state;
     ask(rig);
-    rig_expect(rig, "0 model.replied, 0 budget.settled, 0 tool.requested");
+    rig_expect(rig, "0 model.replied, 0 tool.requested");
     rig_expect_effects(rig, "0 ask ask_user");
     const struct effect *effect = rig_effect(rig, 0, EFFECT_ASK);
     assert_int_equal(effect->class, EFFECT_OUTWARD);
