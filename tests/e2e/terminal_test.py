@@ -29,12 +29,17 @@ def call(name, repeat=1, **arguments):
 class Terminal:
     """A tmux server of its own with one window, in which a shell runs one command and then says how it ended."""
 
+    count = 0
+
     def __init__(self, space, command, columns=80, lines=24):
         self.space = space
         self.raw = space.root / "raw"
         environment = {**space.environment, "TERM": "screen-256color", "TMUX_TMPDIR": str(space.root)}
         environment.pop("TMUX", None)
         self.environment = environment
+        # A server that was just told to go may still hold its socket: each has one of its own.
+        Terminal.count += 1
+        self.server = f"cadre{Terminal.count}"
         words = " ".join(shlex.quote(str(word)) for word in command)
         # The window waits for its recorder before it starts, and stays until the server is told to go.
         inner = f"trap : INT; read go; {words}; code=$?; echo; echo exit code $code.; exec cat"
@@ -44,7 +49,7 @@ class Terminal:
         self.keys("Enter")
 
     def tmux(self, *arguments):
-        done = subprocess.run(["tmux", "-L", "cadre", *arguments], env=self.environment, capture_output=True, text=True,
+        done = subprocess.run(["tmux", "-L", self.server, *arguments], env=self.environment, capture_output=True, text=True,
                               timeout=60)
         if done.returncode != 0:
             raise AssertionError(f"tmux {arguments[0]}: {done.stderr}")
@@ -84,7 +89,7 @@ class Terminal:
         return self.raw.read_bytes().decode("utf-8", "replace")
 
     def close(self):
-        subprocess.run(["tmux", "-L", "cadre", "kill-server"], env=self.environment, capture_output=True, timeout=60)
+        subprocess.run(["tmux", "-L", self.server, "kill-server"], env=self.environment, capture_output=True, timeout=60)
 
 
 class OnATerminal(unittest.TestCase):
