@@ -42,6 +42,10 @@ enum call_state {
 /* What became of one task of a delegation. */
 struct call_child {
     uint32_t no; /* of the agent; 0: refused */
+    enum {
+        CHILD_NEW,
+        CHILD_REPEATED
+    } origin; /* REPEATED: of an earlier call, whose result is used again */
     int64_t item;
     struct str error; /* why it was refused */
 };
@@ -94,8 +98,10 @@ struct agent {
     uint32_t no, parent_no;
     struct str id, task_id, parent_call;
     struct str objective, scope, context, prompt; /* what the parent asked for and passed on */
-    struct arena arena;                           /* lives as long as the agent */
-    struct arena history;                         /* lives as long as one attempt */
+    struct str reuse_key;  /* of what it was given, if its result may be used again */
+    uint64_t changes_seen; /* the run's `changes` when this attempt began */
+    struct arena arena;    /* lives as long as the agent */
+    struct arena history;  /* lives as long as one attempt */
     struct contract contract;
     struct account account;
     enum life_state life;

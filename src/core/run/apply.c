@@ -101,6 +101,7 @@ static int apply_run_resumed(struct run *run, struct agent *agent, const struct 
     if (ended < run->last_ts)
         ended = run->last_ts;
     int64_t unowned = e->ts > ended ? e->ts - ended : 0;
+    run->changes++; /* nor is it known what happened to the files meanwhile */
     timers_shift(run, unowned);
     spent_shift(run, unowned);
     return 0;
@@ -127,6 +128,7 @@ static apply_fn *const table[EVENT_TYPE_COUNT] = {
     [EVENT_SUBAGENT_COMPLETED] = apply_completed,
     [EVENT_SUBAGENT_CLOSED] = apply_closed,
     [EVENT_ITEM_REFUSED] = apply_refused,
+    [EVENT_RESULT_REUSED] = apply_reused,
     [EVENT_AGENT_AWAITING] = apply_awaiting,
     [EVENT_AGENT_STEERED] = apply_steered,
     [EVENT_RUN_JOINING] = apply_joining,

@@ -16,6 +16,7 @@ void account_open(struct run *run, struct agent *agent);
 /* apply_children.c */
 apply_fn apply_created;
 apply_fn apply_refused;
+apply_fn apply_reused;
 apply_fn apply_awaiting;
 apply_fn apply_joining;
 apply_fn apply_steered;

@@ -81,6 +81,7 @@ int apply_call_finished(struct run *run, struct agent *agent, const struct event
     struct call *call = call_of(agent, e, err);
     if (call == NULL)
         return -1;
+    reuse_call_ended(run, call, e);
     call->result = arena_copy(&agent->history, e->text.p != NULL ? e->text : STR(""));
     call->outcome =
         e->type == EVENT_TOOL_FINISHED && str_is(e->outcome, "ok") ? TOOL_OK : TOOL_ERROR;

@@ -64,6 +64,7 @@ int apply_created(struct run *run, struct agent *unused, const struct event *e, 
     agent->scope = arena_copy(&agent->arena, e->scope);
     agent->context = arena_copy(&agent->arena, e->context);
     agent->prompt = arena_copy(&agent->arena, e->prompt);
+    agent->reuse_key = arena_copy(&agent->arena, e->reuse_key);
     if (contract_take(agent, parent, e, err) != 0)
         return -1;
     account_open(run, agent);
@@ -92,6 +93,22 @@ int apply_refused(struct run *run, struct agent *agent, const struct event *e, s
         call->awaits = CALL_AWAITS_CHILDREN;
     call_adopt(agent, call, 0, e->item);
     call->children[call->child_count - 1].error = arena_copy(&agent->history, e->error);
+    call_move(agent, call, CALL_RUNNING);
+    return 0;
+}
+
+int apply_reused(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    struct call *call = agent->phase == PHASE_TOOLS ? call_find(agent, e->call_id) : NULL;
+    const struct agent *earlier =
+        run_agent_at(run, (uint32_t)event_number(e->earlier_no, UINT32_MAX));
+    if (call == NULL || call->state == CALL_DONE || earlier == NULL || earlier->no == 0 ||
+        earlier->life != LIFE_CLOSED)
+        return apply_out_of_place(e, err);
+    if (call->awaits == CALL_WORKS)
+        call->awaits = CALL_AWAITS_CHILDREN;
+    call_adopt(agent, call, earlier->no, event_number(e->item, 0));
+    call->children[call->child_count - 1].origin = CHILD_REPEATED;
     call_move(agent, call, CALL_RUNNING);
     return 0;
 }
@@ -175,6 +192,7 @@ int apply_attempt(struct run *run, struct agent *agent, const struct event *e, s
     attempt_reset(run, agent);
     agent->response = STR_NONE;
     agent->attempt = event_number(e->attempt, 0);
+    agent->changes_seen = run->changes;
     agent->phase = PHASE_READY;
     slot_enqueue(run, agent, e->seq);
     timer_set(run, agent, TIMER_ATTEMPT, e->ts + agent->contract.execution.attempt_timeout_ms);
@@ -230,6 +248,7 @@ int apply_closed(struct run *run, struct agent *agent, const struct event *e, st
     if (life_move(agent, LIFE_CLOSED, e, err) != 0)
         return -1;
     run->agents[agent->parent_no]->children_open--;
+    reuse_learn(run, agent);
     /* A closed child's conversation is in the log; nobody will send it again. */
     attempt_reset(run, agent);
     free(agent->messages);

@@ -82,6 +82,19 @@ static int64_t wall_left(const struct deciding *d, const struct agent *parent)
     return at == 0 ? UNLIMITED : at > d->now ? at - d->now : 0;
 }
 
+/* The result of an earlier child stands for the one that was asked for. */
+static void repeat(struct deciding *d, const struct agent *parent, const struct call *call,
+                   const struct agent *earlier, int64_t item)
+{
+    struct event *e = draft(d, parent->no, EVENT_RESULT_REUSED);
+    e->call_id = keep(d, call->call.id);
+    e->task_id = earlier->task_id;
+    e->sub_agent_id = earlier->id;
+    e->item = item;
+    e->earlier_no = earlier->no;
+    emit(d, e);
+}
+
 int child_make(struct deciding *d, struct agent *parent, const struct call *call,
                const struct delegation *request, int64_t item, struct err *err)
 {
@@ -105,6 +118,12 @@ int child_make(struct deciding *d, struct agent *parent, const struct call *call
     if (contract_derive(passing, &parent->contract, request, &facts, &run->settings, &contract,
                         err) != 0)
         return -1;
+    struct str key = reuse_key(d, request, &contract);
+    const struct agent *earlier = reuse_find(run, parent, request->door, key);
+    if (earlier != NULL) {
+        repeat(d, parent, call, earlier, item);
+        return CHILD_REPEATED;
+    }
     uint32_t no = run->agent_count;
     struct event *e = draft(d, no, EVENT_SUBAGENT_CREATED);
     e->call_id = STR_NONE;
@@ -119,6 +138,7 @@ int child_make(struct deciding *d, struct agent *parent, const struct call *call
         e->context = request->context;
     if (request->prompt.n > 0)
         e->prompt = request->prompt;
+    e->reuse_key = key;
     e->item = item;
     e->parent_no = parent->no;
     e->parent_call = call->call.id;
@@ -127,7 +147,7 @@ int child_make(struct deciding *d, struct agent *parent, const struct call *call
     emit(d, e);
     e->contract_made = NULL; /* it ends with this function */
     report_clamps(d, no, &contract);
-    return 0;
+    return CHILD_NEW;
 }
 
 /* --- starting it ------------------------------------------------------------------------------------------------------------- */
@@ -183,6 +203,23 @@ void child_start(struct deciding *d, struct agent *agent)
 struct ending ending_of(const struct agent *child)
 {
     return (struct ending){child->outcome, child->response, child->error};
+}
+
+const struct agent *child_repeated(const struct deciding *d, const struct call *call)
+{
+    return run_agent_at(d->run, call->children[call->child_count - 1].no);
+}
+
+struct str child_text(struct deciding *d, const struct call *call, const struct agent *child,
+                      const struct ending *ending)
+{
+    struct buf out;
+    buf_init(&out, SIZE_MAX / 4);
+    buf_str(&out, result_text(d, child, ending));
+    reuse_notice(call_child_of(call, child), child, "\n", &out);
+    struct str text = keep(d, buf_view(&out));
+    buf_release(&out);
+    return text;
 }
 
 bool ending_worked(enum outcome outcome)

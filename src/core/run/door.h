@@ -29,7 +29,8 @@ extern const struct door_ops door_spawn_agent, door_spawn, door_spawn_await, doo
     door_agent_result, door_agent_merge, door_ask_user;
 
 /* children.c */
-/* Makes a child for the call; item: its place among the call's tasks, EVENT_ABSENT where there is one. -1 with err: refused. */
+/* Makes a child for the call; item: its place among the call's tasks, EVENT_ABSENT where there is one. CHILD_NEW, or CHILD_REPEATED:
+ * the call has an earlier child whose result is used again, and nothing to wait for. -1 with err: refused. */
 int child_make(struct deciding *d, struct agent *parent, const struct call *call,
                const struct delegation *request, int64_t item, struct err *err);
 /* The call's answer is this error; a refusal by policy or budget is an event of its own. */
@@ -39,6 +40,11 @@ void door_gather(struct deciding *d, const struct agent *agent, const struct cal
                  struct str paths);
 void door_gather_texts(struct deciding *d, const struct agent *agent, const struct call *call,
                        struct str paths);
+/* The agent that child_make found in place of a new one. */
+const struct agent *child_repeated(const struct deciding *d, const struct call *call);
+/* result_text of a child of this call, with a line where it is a repeated one. */
+struct str child_text(struct deciding *d, const struct call *call, const struct agent *child,
+                      const struct ending *ending);
 /* How a child that has ended did. */
 struct ending ending_of(const struct agent *child);
 /* A child of this agent by the id that the model knows, or NULL with err. */

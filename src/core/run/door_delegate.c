@@ -106,18 +106,6 @@ static int fill_request(struct deciding *d, const struct agent *parent,
     return 0;
 }
 
-static void start(struct deciding *d, struct agent *agent, struct call *call,
-                  const struct js *arguments)
-{
-    struct err why = ERR_INIT;
-    struct call_arguments said;
-    struct delegation request;
-    if (read_arguments(d, arguments, &said, &why) != 0 ||
-        fill_request(d, agent, &said, &request, &why) != 0 ||
-        child_make(d, agent, call, &request, EVENT_ABSENT, &why) != 0)
-        door_refuse(d, agent, call, &why);
-}
-
 static void ended(struct deciding *d, struct agent *agent, struct call *call,
                   const struct agent *child)
 {
@@ -131,10 +119,26 @@ static void ended(struct deciding *d, struct agent *agent, struct call *call,
                        STR_FMT(clamp->asked), STR_FMT(child->contract.agent.agent_id),
                        STR_FMT(clamp->got));
     }
-    buf_str(&out, result_text(d, child, &ending));
+    buf_str(&out, child_text(d, call, child, &ending));
     call_finish(d, agent, call, ending_worked(child->outcome) ? TOOL_OK : TOOL_ERROR,
                 keep(d, buf_view(&out)));
     buf_release(&out);
+}
+
+static void start(struct deciding *d, struct agent *agent, struct call *call,
+                  const struct js *arguments)
+{
+    struct err why = ERR_INIT;
+    struct call_arguments said;
+    struct delegation request;
+    int made = read_arguments(d, arguments, &said, &why) != 0 ||
+                       fill_request(d, agent, &said, &request, &why) != 0
+                   ? -1
+                   : child_make(d, agent, call, &request, EVENT_ABSENT, &why);
+    if (made < 0)
+        door_refuse(d, agent, call, &why);
+    else if (made == CHILD_REPEATED && !d->failed)
+        ended(d, agent, call, child_repeated(d, call));
 }
 
 const struct door_ops door_delegate = {start, NULL, ended};

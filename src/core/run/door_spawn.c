@@ -113,6 +113,18 @@ static int join_prompt(const struct js *files, const struct profile *profile,
     return 0;
 }
 
+/* The id of the job that has done this already. */
+static void repeated(struct deciding *d, struct agent *agent, struct call *call,
+                     const struct agent *job)
+{
+    struct buf out;
+    buf_init(&out, 1024);
+    buf_str(&out, job->task_id);
+    reuse_notice(call_child_of(call, job), job, "\n", &out);
+    call_finish(d, agent, call, TOOL_OK, keep(d, buf_view(&out)));
+    buf_release(&out);
+}
+
 static void gathered(struct deciding *d, struct agent *agent, struct call *call,
                      const struct js *arguments, const struct js *files)
 {
@@ -128,8 +140,11 @@ static void gathered(struct deciding *d, struct agent *agent, struct call *call,
         door_refuse(d, agent, call, &why);
     } else {
         request.prompt = buf_view(&prompt);
-        if (child_make(d, agent, call, &request, EVENT_ABSENT, &why) != 0)
+        int made = child_make(d, agent, call, &request, EVENT_ABSENT, &why);
+        if (made < 0)
             door_refuse(d, agent, call, &why);
+        else if (made == CHILD_REPEATED && !d->failed)
+            repeated(d, agent, call, child_repeated(d, call));
         else if (!d->failed)
             call_finish(d, agent, call, TOOL_OK, keep(d, run_agent_at(d->run, no)->task_id));
     }

@@ -37,6 +37,25 @@ static int read_request(struct deciding *d, const struct js *arguments, struct d
     return 0;
 }
 
+static void ended(struct deciding *d, struct agent *agent, struct call *call,
+                  const struct agent *child)
+{
+    struct ending ending = ending_of(child);
+    call_finish(d, agent, call, ending_worked(child->outcome) ? TOOL_OK : TOOL_ERROR,
+                child_text(d, call, child, &ending));
+}
+
+static void make(struct deciding *d, struct agent *agent, struct call *call,
+                 const struct delegation *request)
+{
+    struct err why = ERR_INIT;
+    int made = child_make(d, agent, call, request, EVENT_ABSENT, &why);
+    if (made < 0)
+        door_refuse(d, agent, call, &why);
+    else if (made == CHILD_REPEATED && !d->failed)
+        ended(d, agent, call, child_repeated(d, call));
+}
+
 static void start(struct deciding *d, struct agent *agent, struct call *call,
                   const struct js *arguments)
 {
@@ -50,8 +69,8 @@ static void start(struct deciding *d, struct agent *agent, struct call *call,
         js_print(js_get(arguments, "context_files"), &files);
         door_gather(d, agent, call, buf_view(&files));
         buf_release(&files);
-    } else if (child_make(d, agent, call, &request, EVENT_ABSENT, &why) != 0) {
-        door_refuse(d, agent, call, &why);
+    } else {
+        make(d, agent, call, &request);
     }
 }
 
@@ -90,18 +109,9 @@ static void gathered(struct deciding *d, struct agent *agent, struct call *call,
         door_refuse(d, agent, call, &why);
     } else {
         request.context = buf_view(&context);
-        if (child_make(d, agent, call, &request, EVENT_ABSENT, &why) != 0)
-            door_refuse(d, agent, call, &why);
+        make(d, agent, call, &request);
     }
     buf_release(&context);
-}
-
-static void ended(struct deciding *d, struct agent *agent, struct call *call,
-                  const struct agent *child)
-{
-    struct ending ending = ending_of(child);
-    call_finish(d, agent, call, ending_worked(child->outcome) ? TOOL_OK : TOOL_ERROR,
-                result_text(d, child, &ending));
 }
 
 const struct door_ops door_spawn_agent = {start, gathered, ended};

@@ -161,14 +161,17 @@ static void fan_result(struct deciding *d, struct jw *w, const struct agent *par
         jw_ktext(w, "status", outcome_text(agent->outcome));
         jw_kstr(w, "full_response", share_of(d, parent, agent->response, count));
         result_notice(d->run, agent, "", &notice);
+        reuse_notice(child, agent, "", &notice);
         if (notice.n > 0)
             jw_kstr(w, "notice", buf_view(&notice));
     }
     jw_end_object(w);
-    jw_kint(w, "tool_calls_used", agent != NULL ? agent->account.tool_calls : 0);
+    /* What a repeated result took was taken before. */
+    bool worked_now = agent != NULL && child->origin == CHILD_NEW;
+    jw_kint(w, "tool_calls_used", worked_now ? agent->account.tool_calls : 0);
     jw_kint(w, "context_size", agent != NULL ? agent->context_size : 0);
     jw_key(w, "duration_seconds");
-    jw_real(w, agent != NULL ? (double)(agent->finished_at - agent->created_at) / 1000 : 0);
+    jw_real(w, worked_now ? (double)(agent->finished_at - agent->created_at) / 1000 : 0);
     jw_key(w, "error");
     if (worked)
         jw_null(w);
@@ -195,7 +198,7 @@ static void fan_answer(struct deciding *d, struct agent *agent, struct call *cal
         const struct call_child *child = child_of(call, i);
         fan_result(d, &w, agent, count, js_at(fan->tasks, i), child);
         worked += has_worked(d->run, child);
-        if (child->no == 0)
+        if (child->no == 0 || child->origin == CHILD_REPEATED)
             continue;
         const struct agent *done = run_agent_at(d->run, child->no);
         calls += done->account.tool_calls;
@@ -224,7 +227,7 @@ static void fan_advance(struct deciding *d, struct agent *agent, struct call *ca
         struct delegation request;
         size_t item = call->child_count;
         if (read_fan_task(d, js_at(fan->tasks, item), &request, &why) != 0 ||
-            child_make(d, agent, call, &request, (int64_t)item, &why) != 0)
+            child_make(d, agent, call, &request, (int64_t)item, &why) < 0)
             item_refuse(d, agent, call, item, keep(d, str_from(why.message)));
     }
     if (!d->failed && call->child_count == count && call->children_open == 0)
@@ -359,7 +362,7 @@ static void plan_answer(struct deciding *d, struct agent *agent, struct call *ca
         struct str task = js_get_str(js_at(plan->subtasks, i), "task");
         bool good = has_worked(d->run, child);
         worked += good;
-        calls += done != NULL ? done->account.tool_calls : 0;
+        calls += done != NULL && child->origin == CHILD_NEW ? done->account.tool_calls : 0;
         buf_printf(&out, "\n## Subtask %zu: ", i + 1);
         utf8_clean(&out, utf8_cut_chars(task, 120), UTF8_ONE_LINE);
         buf_char(&out, '\n');
@@ -369,6 +372,7 @@ static void plan_answer(struct deciding *d, struct agent *agent, struct call *ca
             struct ending ending = ending_of(done);
             ending.response = share_of(d, agent, ending.response, plan->count);
             buf_str(&out, result_text(d, done, &ending));
+            reuse_notice(child, done, "\n", &out);
         }
         buf_char(&out, '\n');
     }
@@ -414,7 +418,7 @@ static void plan_advance(struct deciding *d, struct agent *agent, struct call *c
         delegation_init(&request, DOOR_DELEGATE_TASK);
         request.task = subtask_text(d, plan, call, item);
         request.scope = js_get_str(js_at(plan->subtasks, item), "scope");
-        if (child_make(d, agent, call, &request, (int64_t)item, &why) != 0)
+        if (child_make(d, agent, call, &request, (int64_t)item, &why) < 0)
             item_refuse(d, agent, call, item,
                         arena_printf(&d->out->arena, "[ERROR] Sub-agent failed: %s", why.message));
     }

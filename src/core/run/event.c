@@ -336,6 +336,10 @@ void event_summary(const struct event *e, struct buf *out)
     case EVENT_ITEM_REFUSED:
         add_line(out, e->error);
         break;
+    case EVENT_RESULT_REUSED:
+        buf_text(out, "uses the result of ");
+        add_label(out, e->task_id, " again");
+        break;
     case EVENT_AGENT_AWAITING:
         buf_text(out, "waits for ");
         add_line(out, e->jobs);

@@ -111,9 +111,11 @@ struct contract;
     X(clamps, J)                                                                                   \
     X(depth, I)                                                                                    \
     X(count, I)                                                                                    \
-    X(item, I)   /* the place of a task among those of its call */                                 \
-    X(jobs, J)   /* numbers of the agents that a call awaits */                                    \
-    X(prompt, S) /* what stands before the usual system prompt */                                  \
+    X(item, I)       /* the place of a task among those of its call */                             \
+    X(jobs, J)       /* numbers of the agents that a call awaits */                                \
+    X(prompt, S)     /* what stands before the usual system prompt */                              \
+    X(reuse_key, S)  /* hash of what the child was given, where its result may be used again */    \
+    X(earlier_no, I) /* the agent whose result is used again */                                    \
     X(kept,                                                                                        \
       I) /* messages that stayed as they were; of agent.masked: bytes that each new result keeps */
 
@@ -128,8 +130,8 @@ struct contract;
     X(RUN_FAILED, "run.failed", (outcome, error, response, result))                                \
     X(RUN_CANCELLED, "run.cancelled", (outcome, error, response, result))                          \
     X(SUBAGENT_CREATED, "agent.subagent_created",                                                  \
-      (task_id, sub_agent_id, step_idx, name, objective, scope, context, prompt, item, parent_no,  \
-       parent_call, contract))                                                                     \
+      (task_id, sub_agent_id, step_idx, name, objective, scope, context, prompt, reuse_key, item,  \
+       parent_no, parent_call, contract))                                                          \
     X(SUBAGENT_STARTED, "agent.subagent_started",                                                  \
       (task_id, sub_agent_id, step_idx, worktree_path, strategy, branch, base_ref))                \
     X(SUBAGENT_ATTEMPT, "agent.subagent_attempt", (task_id, sub_agent_id, step_idx, attempt))      \
@@ -141,6 +143,7 @@ struct contract;
     X(SUBAGENT_CLOSED, "agent.subagent_closed",                                                    \
       (task_id, sub_agent_id, step_idx, final_status, close_reason, result))                       \
     X(ITEM_REFUSED, "agent.item_refused", (item, depth, error))                                    \
+    X(RESULT_REUSED, "agent.result_reused", (task_id, sub_agent_id, item, earlier_no))             \
     X(AGENT_AWAITING, "agent.awaiting", (jobs))                                                    \
     X(AGENT_STEERED, "agent.steered", (text))                                                      \
     X(RUN_JOINING, "run.joining", (outcome, error))                                                \

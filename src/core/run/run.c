@@ -46,6 +46,7 @@ struct run *run_new(struct str id)
         abort();
     arena_init(&run->arena);
     map_init(&run->modifiers);
+    map_init(&run->answered);
     run->id = arena_copy(&run->arena, id);
     run->agents = grow(NULL, 0, &run->agent_capacity, sizeof *run->agents);
     struct agent *root = calloc(1, sizeof *root);
@@ -78,6 +79,7 @@ void run_free(struct run *run)
     free(run->budget_queue);
     free(run->heap);
     map_release(&run->modifiers);
+    map_release(&run->answered);
     arena_release(&run->arena);
     free(run);
 }
@@ -294,6 +296,8 @@ static void print_agent(struct buf *out, const struct agent *a)
                (long long)a->started_at, (long long)a->finished_at, (long long)a->timers[0],
                (long long)a->timers[1], (long long)a->timers[2], (unsigned long long)a->last_seq,
                (unsigned long long)a->ready_seq, a->children_open);
+    buf_printf(out, "  reuse=%.*s seen=%llu", STR_FMT(a->reuse_key),
+               (unsigned long long)a->changes_seen);
     buf_printf(out, "  kept_back=%lld/%lld\n", (long long)a->account.kept_back.tokens,
                (long long)a->account.kept_back.cost_nano);
     buf_printf(out, "  account reserved=%lld/%lld spent=%lld/%lld calls=%lld turns=%lld\n",
@@ -314,6 +318,8 @@ void run_print(const struct run *run, struct buf *out)
                STR_FMT(run->id), run_status_text(run->status), outcome_text(run->outcome),
                (unsigned long long)run->seq, (long long)run->last_ts, (long long)run->slots_held,
                STR_FMT(run->result));
+    buf_printf(out, "changes=%llu answered=%zu\n", (unsigned long long)run->changes,
+               run->answered.count);
     buf_text(out, "queue");
     for (size_t i = 0; i < run->slot_count; i++) {
         uint32_t no = run->slot_queue[run->slot_head + i];

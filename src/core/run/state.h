@@ -37,6 +37,8 @@ struct run {
     struct str result;
     struct map
         modifiers; /* of each file that children changed: the agent that was the last to begin */
+    struct map answered; /* by reuse_key: the child whose result may be used again */
+    uint64_t changes; /* grows when anything may have been changed: what was read before is old */
     enum { TIMES_UNKNOWN, TIMES_KNOWN } times; /* KNOWN: requests said how long they took */
     struct hash effects; /* rolling hash over all decided effects; not part of the folded state */
 };
@@ -192,6 +194,22 @@ void result_notice(const struct run *run, const struct agent *agent, const char 
                    struct buf *out);
 void child_stamp(const struct agent *agent,
                  struct event *event); /* task_id, sub_agent_id, step_idx */
+
+/* reuse.c: results that are used again */
+/* For what a child would be given; STR_NONE: its result is for nobody else. */
+struct str reuse_key(struct deciding *d, const struct delegation *request,
+                     const struct contract *contract);
+/* The child whose result stands for that, or NULL. */
+const struct agent *reuse_find(const struct run *run, const struct agent *parent, enum door door,
+                               struct str key);
+void reuse_learn(struct run *run, struct agent *child); /* for apply alone: it is closed now */
+/* For apply alone: what was read before may be old now. The call's state is still the one before. */
+void reuse_call_ended(struct run *run, const struct call *call, const struct event *event);
+/* What the call knows of this child, or NULL. */
+const struct call_child *call_child_of(const struct call *call, const struct agent *child);
+/* Appends that the result is a repeated one, behind `opening`; nothing where it is not. */
+void reuse_notice(const struct call_child *child, const struct agent *agent, const char *opening,
+                  struct buf *out);
 
 /* retry.c */
 int64_t retry_delay(const struct run *run, const struct agent *agent,
