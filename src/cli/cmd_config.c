@@ -1,8 +1,11 @@
-/* `cadre config check`: what the config says in the end, or what is wrong with it. */
+/* `cadre config`: the table of its parts, and `config check`: what the config says in the end, or what is wrong with it. */
 #include "cli/command.h"
 #include "cli/wire.h"
 
 static enum exit_code run(struct invocation *invocation);
+static enum exit_code check(struct invocation *invocation);
+
+extern const struct command cmd_config_trust;
 
 static const struct option options[] = {
     {"workspace", "DIR", "the directory whose cadre.yaml counts (default: the current one)"},
@@ -10,17 +13,28 @@ static const struct option options[] = {
     OPTION_END,
 };
 
-const struct command cmd_config = {
-    .name = "config",
+static const struct command cmd_config_check = {
+    .name = "config check",
     .summary = "check the config and print what it comes to",
-    .usage = "check [FILE]",
+    .usage = "[FILE]",
     .details = "With FILE, that file is used in place of the user's own. Keys are never printed, "
                "only the names of\n"
                "their variables.",
     .example = "cadre config check",
     .options = options,
-    .operand_min = 1,
-    .operand_max = 2,
+    .operand_max = 1,
+    .run = check,
+};
+
+static const struct command *const parts[] = {&cmd_config_check, &cmd_config_trust, NULL};
+
+const struct command cmd_config = {
+    .name = "config",
+    .summary = "check the config, and say which project's config is trusted",
+    .usage = "COMMAND",
+    .example = "cadre config check",
+    .options = options,
+    .parts = parts,
     .run = run,
 };
 
@@ -48,19 +62,21 @@ static void print_json(struct output *output, const struct config *config)
 
 static enum exit_code run(struct invocation *invocation)
 {
+    struct err err = ERR_INIT;
+    err_set(&err, ERR_USAGE, "cadre config needs a command: check or trust");
+    return command_fail(invocation, &err);
+}
+
+static enum exit_code check(struct invocation *invocation)
+{
     const struct arguments *arguments = &invocation->arguments;
     struct wire_request request = {.need = WIRE_MODEL,
                                    .workspace = arguments_value(arguments, "workspace")};
     struct wire *wire = NULL;
     struct err err = ERR_INIT;
     wire_flags(arguments, &request.flags);
-    if (!str_is(arguments->operands[0], "check")) {
-        err_set(&err, ERR_USAGE, "unknown word \"%.*s\"; did you mean: cadre config check",
-                STR_FMT(arguments->operands[0]));
-        return command_fail(invocation, &err);
-    }
-    if (arguments->operand_count > 1)
-        request.flags.config_file = arguments->operands[1];
+    if (arguments->operand_count > 0)
+        request.flags.config_file = arguments->operands[0];
     if (wire_open(&request, &wire, &err) != 0)
         return command_fail(invocation, &err);
     if (invocation->output.format == OUTPUT_JSON) {

@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/drive.h"
 #include "cli/localserver.h"
+#include "cli/trust.h"
 #include "core/contract/schema.h"
 
 #define TASK_MAX ((size_t)1 << 20) /* bytes on stdin */
@@ -153,7 +154,9 @@ static enum exit_code run(struct invocation *invocation)
     const struct arguments *arguments = &invocation->arguments;
     struct wire_request request = {.need =
                                        arguments_has(arguments, "replay") ? WIRE_STORE : WIRE_MODEL,
-                                   .workspace = arguments_value(arguments, "workspace")};
+                                   .workspace = arguments_value(arguments, "workspace"),
+                                   .consent = trust_ask,
+                                   .consent_user = &invocation->output};
     struct wire *wire = NULL;
     struct err err = ERR_INIT;
     struct buf input, schema;

@@ -4,14 +4,14 @@
 #include "tool/memory.h"
 
 void services_open(struct tool_services *services, const struct config *config,
-                   const struct str *hidden)
+                   const struct str *hidden, size_t hidden_count)
 {
     (void)config;
     *services = (struct tool_services){.sandbox = NULL,
                                        .sandbox_problem = STR("this build has no sandbox"),
                                        .memory = tool_memory_new(),
                                        .hidden = hidden,
-                                       .hidden_count = 1};
+                                       .hidden_count = hidden_count};
 }
 
 void services_release(struct tool_services *services)

@@ -6,9 +6,9 @@
 #include "config/config.h"
 #include "port/tool.h"
 
-/* hidden: the directory that no process may see; the view must outlive the services. */
+/* hidden: the directories that no process may see; they must outlive the services. */
 void services_open(struct tool_services *services, const struct config *config,
-                   const struct str *hidden);
+                   const struct str *hidden, size_t hidden_count);
 void services_release(struct tool_services *services);
 
 #endif

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/services.h"
+#include "config/trust.h"
 #include "core/run/doors.h"
 #include "model/anthropic.h"
 #include "model/openai.h"
@@ -41,7 +42,9 @@ static const struct {
 struct wire {
     struct config config;
     struct workspace workspace;
-    struct str store_path, store_directory;
+    struct str store_path;
+    struct str
+        denied[2]; /* to every tool: where the store is, and where trust in projects is kept */
     uv_loop_t *loop;
     struct model_port models[API_COUNT]; /* each opened with its first request */
     struct model_port replay;            /* the same, for recordings */
@@ -125,6 +128,8 @@ int wire_open(const struct wire_request *request, struct wire **out, struct err 
     struct config_environment environment = {
         .get = request->need == WIRE_MODEL ? environment_get : environment_without_keys,
         .workspace = wire->workspace.path,
+        .consent = request->consent,
+        .consent_user = request->consent_user,
     };
     struct config_flags flags = request->flags;
     if (make_absolute(&wire->workspace.arena, &flags.config_file, err) != 0 ||
@@ -138,7 +143,8 @@ int wire_open(const struct wire_request *request, struct wire **out, struct err 
     for (size_t i = 0; i < door_tool_count; i++)
         list_add(&wire->config.arena, tools, str_from(door_tools[i].name));
     wire->store_path = arena_copy(&wire->config.arena, wire->config.store_path);
-    wire->store_directory = directory_of(&wire->config.arena, wire->store_path);
+    wire->denied[0] = directory_of(&wire->config.arena, wire->store_path);
+    wire->denied[1] = wire->config.trust_directory;
     replay_shelf_init(&wire->shelf);
     *out = wire;
     return 0;
@@ -373,10 +379,10 @@ int wire_engine(struct wire *wire, uv_loop_t *loop, const struct engine_watch *w
         .watch = *watch,
         .now = clock_now_ms,
         .entropy = random_bytes,
-        .denied_paths = &wire->store_directory,
-        .denied_count = 1,
+        .denied_paths = wire->denied,
+        .denied_count = config_trust_prepare(&wire->config) ? 2 : 1,
     };
-    services_open(&wire->services, &wire->config, &wire->store_directory);
+    services_open(&wire->services, &wire->config, config.denied_paths, config.denied_count);
     raise_descriptor_limit();
     sqlite_store_prepare();
     if (http_global_init(err) != 0)

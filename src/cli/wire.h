@@ -18,7 +18,9 @@ enum wire_need { WIRE_STORE, WIRE_MODEL };
 struct wire_request {
     enum wire_need need;
     struct config_flags flags;
-    struct str workspace; /* directory; STR_NONE: the current one */
+    struct str workspace;       /* directory; STR_NONE: the current one */
+    config_consent_fn *consent; /* to a project's file that widens; NULL: nobody can be asked */
+    void *consent_user;
 };
 
 /* The flags that a command's own table has, from what was typed. */

@@ -7,6 +7,8 @@
 
 #include "config/models.h"
 #include "config/recording.h"
+#include "config/trust.h"
+#include "config/widen.h"
 
 enum { FILES_MAX = 2 };
 
@@ -84,7 +86,7 @@ static int read_file(struct loader *loader, struct str path, enum config_level l
                            level == LEVEL_PROJECT ? LINKS_REFUSED : LINKS_FOLLOWED, source, &id,
                            &found, loader->err) != 0)
         return -1;
-    if (found == FILE_ABSENT) {
+    if (found == SOURCE_ABSENT) {
         if (need == MAY_BE_ABSENT)
             return 0;
         return err_set(loader->err, ERR_CONFIG, "there is no config file %.*s", STR_FMT(path));
@@ -96,7 +98,45 @@ static int read_file(struct loader *loader, struct str path, enum config_level l
     config->files[config->file_count++] = source->name;
     if (yaml_parse(&config->arena, source, &root, loader->err) != 0)
         return -1;
+    if (level == LEVEL_PROJECT)
+        config->project_text = source->text;
     return config_entries_read(config->entries, root, level, loader->err);
+}
+
+static int refuse_widening(const struct loader *loader)
+{
+    const struct config_entries *entries = loader->config->entries;
+    const struct config_widening *first = &entries->widenings[0];
+    struct buf more;
+    buf_init(&more, 64);
+    if (entries->widening_count > 1)
+        buf_printf(&more, " (and %zu more)", entries->widening_count - 1);
+    config_error(
+        &first->place, EXCERPT_LINE, loader->err,
+        "a project's file may not set %.*s%.*s unless you trust it%.*s: cadre config trust "
+        "--show lists what it widens, cadre config trust trusts it; or put this into your "
+        "own file (--config, CADRE_CONFIG or ~/.config/cadre/cadre.yaml)",
+        STR_FMT(first->key), STR_FMT(first->reason), STR_FMT(buf_view(&more)));
+    buf_release(&more);
+    return -1;
+}
+
+/* What the project's file widens holds only with the user's consent to this very content. */
+static int check_trust(struct loader *loader)
+{
+    struct config *config = loader->config;
+    const struct config_environment *environment = loader->environment;
+    struct str folder = user_folder(loader, "XDG_STATE_HOME", ".local/state");
+    if (folder.p)
+        config->trust_directory = path_join(&config->arena, folder, STR("cadre/trust"));
+    if (config->entries->widening_count == 0 || config_trust_known(config))
+        return 0;
+    enum config_consent consent = environment->consent
+                                      ? environment->consent(environment->consent_user, config)
+                                      : CONSENT_DENIED;
+    if (consent == CONSENT_DENIED)
+        return refuse_widening(loader);
+    return consent == CONSENT_KEPT ? config_trust_keep(config, loader->err) : 0;
 }
 
 static int read_files(struct loader *loader)
@@ -118,8 +158,8 @@ static int read_files(struct loader *loader)
     }
     if (result != 0)
         return -1;
-    return read_file(loader, path_join(arena, workspace, STR("cadre.yaml")), LEVEL_PROJECT,
-                     MAY_BE_ABSENT);
+    loader->config->project_file = path_join(arena, workspace, STR("cadre.yaml"));
+    return read_file(loader, loader->config->project_file, LEVEL_PROJECT, MAY_BE_ABSENT);
 }
 
 static int read_flags(struct loader *loader)
@@ -229,7 +269,7 @@ int config_load(const struct config_flags *flags, const struct config_environmen
     config->entries = arena_alloc(&config->arena, sizeof *config->entries);
     config->entries->arena = &config->arena;
 
-    if (read_files(&loader) != 0 || read_flags(&loader) != 0)
+    if (read_files(&loader) != 0 || check_trust(&loader) != 0 || read_flags(&loader) != 0)
         goto out;
     fill_settings(config);
     if (config_models(config, flags, environment, err) != 0 ||

@@ -15,11 +15,20 @@ struct config_flags {
     struct str max_cost, timeout, max_concurrent; /* texts as typed: "2.50", "90s" or "5m", "8" */
 };
 
+struct config;
+
+/* What a person says to a project's file that widens (config->widenings): no; yes, for this start; yes, and do not ask again while
+ * the file stays as it is. */
+enum config_consent { CONSENT_DENIED, CONSENT_ONCE, CONSENT_KEPT };
+typedef enum config_consent config_consent_fn(void *user, const struct config *config);
+
 /* How the environment is seen: config never calls getenv or opens HOME itself, so that tests bring their own. */
 struct config_environment {
     const char *(*get)(void *user, const char *name); /* NULL: not set */
     void *user;
-    struct str workspace; /* absolute path of the current workspace */
+    struct str workspace;       /* absolute path of the current workspace */
+    config_consent_fn *consent; /* NULL: nobody can be asked */
+    void *consent_user;
 };
 
 struct config_entries;
@@ -38,7 +47,10 @@ struct config {
         model_source;  /* "flags", "config FILE", "OPENAI_API_KEY", "a server on port 11434" */
     struct str *files; /* that were read, in order */
     size_t file_count;
-    struct config_entries *entries;    /* what was set and where */
+    struct config_entries *entries;    /* what was set and where, and what of it widens (widen.h) */
+    struct str project_file;           /* the workspace's cadre.yaml, there or not */
+    struct str project_text;           /* STR_NONE: there is none, or --config names it */
+    struct str trust_directory;        /* of trust.h; STR_NONE: the user has no home */
     struct provider_bounds *providers; /* one for each of llm.providers */
     size_t provider_count;
 };

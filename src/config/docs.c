@@ -20,11 +20,11 @@ static const char introduction[] =
     "1. the defaults below;\n"
     "2. your own file: `--config FILE`, else the file that `CADRE_CONFIG` names, else\n"
     "   `$XDG_CONFIG_HOME/cadre/cadre.yaml` (`~/.config/cadre/cadre.yaml`);\n"
-    "3. the project's file: `cadre.yaml` in the workspace. It may only narrow: lower a limit, "
-    "choose a stricter mode,\n"
-    "   deny a tool, or add a spawn profile that your own file does not have. Whatever would widen "
-    "(servers, models, the\n"
-    "   store, a larger limit) stops the start and belongs in your own file;\n"
+    "3. the project's file: `cadre.yaml` in the workspace. It narrows freely: it lowers a limit, "
+    "chooses a stricter mode,\n"
+    "   denies a tool, or adds a spawn profile that your own file does not have. Whatever would "
+    "widen (servers, models, a\n"
+    "   larger limit) takes your trust, see below;\n"
     "4. flags: `--api --base-url --model --mode --store --max-cost --timeout --max-concurrent`.\n"
     "\n"
     "Keys of model servers come from environment variables only; files name the variable. A wrong "
@@ -32,6 +32,22 @@ static const char introduction[] =
     "reference stops the start (exit code 2) with file, line and column. Files are YAML of at most "
     "1 MB, without\n"
     "anchors, aliases and tags.\n"
+    "\n"
+    "## Trust in a project's file\n"
+    "\n"
+    "A project's file comes with the project. What it sets wider than what holds without it is "
+    "shown when a run starts on a\n"
+    "terminal, with the value before and after, and asked about; without a terminal the start "
+    "stops with exit code 2.\n"
+    "`cadre config trust --show` lists what the file widens, `cadre config trust` trusts it, "
+    "`--revoke` takes that back. Trust\n"
+    "is for one path and one content: a changed file is asked about again. It is kept in "
+    "`$XDG_STATE_HOME/cadre/trust`\n"
+    "(`~/.local/state/cadre/trust`), never in the project, and no tool of an agent reaches it. A "
+    "provider, model, pool or\n"
+    "profile that a trusted file sets is all its own: nothing of yours under that name stays, so "
+    "that your key goes to no\n"
+    "server that you did not name. Where the store is, a project's file never says.\n"
     "\n"
     "## Which model\n"
     "\n"
@@ -96,7 +112,7 @@ static const char introduction[] =
     "\n"
     "`*` is a name of your choice (for `permissions`: a tool), `[]` an item of a list. The last "
     "column says what a\n"
-    "project's file may do.\n"
+    "project's file may do without your trust.\n"
     "\n"
     "| key | value | default | meaning | project |\n"
     "|---|---|---|---|---|\n";
@@ -104,6 +120,8 @@ static const char introduction[] =
 static const char *project_text(const struct config_key *key)
 {
     if (key->project == PROJECT_NEVER)
+        return "never";
+    if (key->project == PROJECT_WIDENS)
         return "no";
     if (key->project == PROJECT_ADDS)
         return "add";

@@ -6,6 +6,7 @@
 
 #include "base/path.h"
 #include "config/schema.h"
+#include "config/widen.h"
 #include "core/contract/role.h"
 #include "core/contract/settings.h"
 
@@ -13,6 +14,7 @@ enum { NAME_MAX_BYTES = 128, PROFILE_NAME_MAX = 64, NAMES_MAX = 256 };
 
 struct walk {
     struct config_entries *entries;
+    struct config_entries before; /* a copy: what was set before this file was read */
     enum config_level level;
     struct err *err;
 };
@@ -212,48 +214,33 @@ static int read_value(const struct walk *walk, const struct config_key *key,
                         problem.message);
 }
 
-static int refuse_widening(const struct walk *walk, const struct position *at,
-                           const struct config_place *place, const char *reason)
+static int refuse(const struct walk *walk, const struct position *at,
+                  const struct config_place *place)
 {
     struct buf path;
     buf_init(&path, 1024);
     config_key_print(at->pattern, at->name, at->index, &path);
     config_error(place, EXCERPT_LINE, walk->err,
-                 "a project's file may not set %.*s%s; this belongs in your own file (--config, "
+                 "a project's file may not set %.*s; this belongs in your own file (--config, "
                  "CADRE_CONFIG or ~/.config/cadre/cadre.yaml)",
-                 STR_FMT(buf_view(&path)), reason);
+                 STR_FMT(buf_view(&path)));
     buf_release(&path);
     return -1;
 }
 
-/* A project narrows: its value lies within what holds without it. A permission has no such value of its own, since
- * a mode may be chosen later: so `deny`, or less than the user's own word on that tool. */
-static int check_narrowing(const struct walk *walk, const struct position *at,
-                           const struct config_entry *entry)
+/* Drops what other files say of this name: half of a user's provider with half of a project's would send a key to a server that
+ * nobody meant. */
+static void forget_name(struct config_entries *entries, const char *pattern, struct str name,
+                        const struct config_source *source)
 {
-    const struct config_key *key = entry->key;
-    const struct config_entry *old =
-        config_entries_find(walk->entries, key->id, entry->name, entry->index);
-    struct config_value limit = old ? old->value : config_value_default(key);
-    if (key->type == TYPE_PERMISSION && !old)
-        limit.number = PERMIT_DENY;
-    if (config_value_within(key, &entry->value, &limit))
-        return 0;
-    struct buf reason;
-    buf_init(&reason, 1024);
-    if (key->type == TYPE_PERMISSION && !old) {
-        buf_text(&reason, " to anything but deny");
-    } else {
-        buf_text(&reason, " wider than ");
-        config_value_print(key, &limit, &reason);
-        buf_text(&reason, " (");
-        config_place_print(old ? &old->place : &(struct config_place){0}, &reason);
-        buf_char(&reason, ')');
+    size_t kept = 0, n = strlen(pattern);
+    for (size_t i = 0; i < entries->n; i++) {
+        const struct config_entry *entry = &entries->items[i];
+        bool beneath = strncmp(entry->key->path, pattern, n) == 0 && str_eq(entry->name, name);
+        if (!beneath || entry->place.source == source)
+            entries->items[kept++] = *entry;
     }
-    buf_char(&reason, '\0');
-    refuse_widening(walk, at, &entry->place, reason.failed ? " wider" : reason.p);
-    buf_release(&reason);
-    return -1;
+    entries->n = kept;
 }
 
 static int walk_members(const struct walk *walk, const struct yaml_node *node,
@@ -284,7 +271,7 @@ static int walk_row(const struct walk *walk, const struct yaml_node *node,
                     const struct position *at, const struct config_key *row)
 {
     if (walk->level == LEVEL_PROJECT && row->project == PROJECT_NEVER)
-        return refuse_widening(walk, at, &node->key->place, "");
+        return refuse(walk, at, &node->key->place);
     struct config_entry entry = {
         .key = row,
         .name = at->name,
@@ -304,12 +291,8 @@ static int walk_row(const struct walk *walk, const struct yaml_node *node,
     if (old && old->place.source == entry.place.source)
         return config_error(&entry.key_place, EXCERPT_LINE, walk->err,
                             "'%.*s' is given twice, under two of its names", STR_FMT(entry.name));
-    if (walk->level == LEVEL_PROJECT && row->project == PROJECT_ADDS) {
-        if (old)
-            return refuse_widening(walk, at, &entry.key_place, ", which your own file has");
-    } else if (walk->level == LEVEL_PROJECT && check_narrowing(walk, at, &entry) != 0) {
-        return -1;
-    }
+    if (walk->level == LEVEL_PROJECT)
+        config_widening_note(walk->entries, &walk->before, &entry);
     config_entries_put(walk->entries, &entry);
     return 0;
 }
@@ -330,6 +313,8 @@ static int walk_member(const struct walk *walk, const struct yaml_node *node,
         if ((profile ? check_profile_name : role ? check_role_name : check_name)(walk, node->key))
             return -1;
         at.name = node->key->text;
+        if (walk->level == LEVEL_PROJECT)
+            forget_name(walk->entries, at.pattern, at.name, node->key->place.source);
     }
     if (found.row && walk_row(walk, node, &at, found.row) != 0)
         return -1;
@@ -354,7 +339,10 @@ static int walk_members(const struct walk *walk, const struct yaml_node *node,
 int config_entries_read(struct config_entries *entries, const struct yaml_node *root,
                         enum config_level level, struct err *err)
 {
-    struct walk walk = {entries, level, err};
+    struct walk walk = {entries, *entries, level, err};
+    walk.before.items = arena_alloc(entries->arena, (entries->n + 1) * sizeof *entries->items);
+    if (entries->n > 0)
+        memcpy(walk.before.items, entries->items, entries->n * sizeof *entries->items);
     struct position top = {.name = STR("")};
     return root ? walk_members(&walk, root, &top) : 0;
 }

@@ -12,10 +12,14 @@ struct config_entry {
     struct config_place key_place, place; /* of the key and of the value */
 };
 
+struct config_widening;
+
 struct config_entries {
     struct arena *arena;
     struct config_entry *items;
     size_t n, capacity;
+    struct config_widening *widenings; /* of the project's file: widen.h */
+    size_t widening_count, widening_capacity;
 };
 
 void config_entries_put(struct config_entries *entries, const struct config_entry *entry);
@@ -28,7 +32,8 @@ struct config_value config_entries_value(const struct config_entries *entries,
                                          enum config_key_id key);
 
 enum config_level { LEVEL_USER, LEVEL_PROJECT };
-/* Checks a parsed file against the table and adds its entries. A project file may only narrow what holds so far. */
+/* Checks a parsed file against the table and adds its entries. What a project's file sets wider than what holds so far is noted;
+ * a provider, model, pool or profile that it sets is all its own: nothing of the user's under that name stays. */
 int config_entries_read(struct config_entries *entries, const struct yaml_node *root,
                         enum config_level level, struct err *err) NODISCARD;
 /* A value from a flag. */

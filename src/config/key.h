@@ -35,59 +35,61 @@ enum config_type {
     TYPE_COUNT_OF_TYPES
 };
 
-/* What a project's own file may do with the key. ADDS: set it under a name that the user's file does not have. */
-enum config_project { PROJECT_NEVER, PROJECT_NARROWS, PROJECT_ADDS };
+/* What a project's own file may do with the key. NARROWS: a value within what holds without it; ADDS: any, under a name that the
+ * user's file does not have; all else widens, and so does any value of a key that WIDENS: that takes the user's trust. NEVER: not
+ * even then. */
+enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_ADDS };
 
 /* X(ID, path, type, project, default, minimum, maximum, meaning). A default of "" means that there is none. */
 /* clang-format off */
 #define CONFIG_KEYS(X) \
-    X(PROVIDER, "llm.providers.*", OBJECT, NEVER, "", 0, 0, \
+    X(PROVIDER, "llm.providers.*", OBJECT, WIDENS, "", 0, 0, \
       "A model server, under a name of your choice.") \
-    X(PROVIDER_API, "llm.providers.*.api", API, NEVER, "openai", 0, 0, \
+    X(PROVIDER_API, "llm.providers.*.api", API, WIDENS, "openai", 0, 0, \
       "How the server is spoken to. `openai`: any server with OpenAI's chat completions; `anthropic`: with Anthropic's messages; `responses`: with OpenAI's responses; `replay`: no server, answers come from a recording (`docs/replay.md`).") \
-    X(PROVIDER_URL, "llm.providers.*.base_url", URL, NEVER, "https://api.openai.com/v1", 0, 0, \
+    X(PROVIDER_URL, "llm.providers.*.base_url", URL, WIDENS, "https://api.openai.com/v1", 0, 0, \
       "Address of the API, up to and with its version. With `api: anthropic` the default is `https://api.anthropic.com/v1`.") \
-    X(PROVIDER_KEY, "llm.providers.*.api_key_env", VARIABLE, NEVER, "", 0, 0, \
+    X(PROVIDER_KEY, "llm.providers.*.api_key_env", VARIABLE, WIDENS, "", 0, 0, \
       "Name of the environment variable that holds the key. Without it no key is sent, except that a provider without `base_url` uses its API's own: `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`.") \
-    X(PROVIDER_MAX_CONCURRENT, "llm.providers.*.max_concurrent", COUNT, NEVER, "10000", 1, 10000, \
+    X(PROVIDER_MAX_CONCURRENT, "llm.providers.*.max_concurrent", COUNT, WIDENS, "10000", 1, 10000, \
       "Most requests under way at once to this server, from all runs of a process. Without it they start at 64 and grow with what the server takes. Fewer are sent after it refused some. For a local server: how many slots it has; `cadre doctor` finds out.") \
-    X(PROVIDER_FIRST_BYTE, "llm.providers.*.first_byte_ms", MILLISECONDS, NEVER, "300000", 1000, 86400000, \
+    X(PROVIDER_FIRST_BYTE, "llm.providers.*.first_byte_ms", MILLISECONDS, WIDENS, "300000", 1000, 86400000, \
       "How long the server may take until the first byte of its answer: it reads the whole prompt in this time.") \
-    X(PROVIDER_IDLE, "llm.providers.*.idle_ms", MILLISECONDS, NEVER, "120000", 1000, 86400000, \
+    X(PROVIDER_IDLE, "llm.providers.*.idle_ms", MILLISECONDS, WIDENS, "120000", 1000, 86400000, \
       "How long an answer may stand still once it has begun.") \
-    X(PROVIDER_TOTAL, "llm.providers.*.total_ms", MILLISECONDS, NEVER, "900000", 1000, 86400000, \
+    X(PROVIDER_TOTAL, "llm.providers.*.total_ms", MILLISECONDS, WIDENS, "900000", 1000, 86400000, \
       "How long one request may take in all.") \
-    X(PROVIDER_FILE, "llm.providers.*.file", TEXT, NEVER, "", 0, 0, \
+    X(PROVIDER_FILE, "llm.providers.*.file", TEXT, WIDENS, "", 0, 0, \
       "With `api: replay`: the recording (`cadre run --record FILE`) that answers. A relative path starts at the config file's directory, `~/` at your home.") \
-    X(PROVIDER_STRICT, "llm.providers.*.strict", SWITCH, NEVER, "false", 0, 1, \
+    X(PROVIDER_STRICT, "llm.providers.*.strict", SWITCH, WIDENS, "false", 0, 1, \
       "With `api: replay`: whether a request that differs from the recorded one fails, in place of a warning.") \
-    X(PROVIDER_SPEED, "llm.providers.*.speed", SPEED, NEVER, "instant", 0, 0, \
+    X(PROVIDER_SPEED, "llm.providers.*.speed", SPEED, WIDENS, "instant", 0, 0, \
       "With `api: replay`: whether answers come at once or take the time that was recorded.") \
-    X(MODEL, "llm.models.*", OBJECT, NEVER, "", 0, 0, \
+    X(MODEL, "llm.models.*", OBJECT, WIDENS, "", 0, 0, \
       "A model, under a name of your choice.") \
-    X(MODEL_PROVIDER, "llm.models.*.provider", TEXT, NEVER, "", 0, 0, \
+    X(MODEL_PROVIDER, "llm.models.*.provider", TEXT, WIDENS, "", 0, 0, \
       "Which of `llm.providers` serves it. Required.") \
-    X(MODEL_ID, "llm.models.*.model", TEXT, NEVER, "", 0, 0, \
+    X(MODEL_ID, "llm.models.*.model", TEXT, WIDENS, "", 0, 0, \
       "What the server calls it. Without it: the model's name here.") \
-    X(MODEL_OUTPUT, "llm.models.*.max_tokens", COUNT, NEVER, "8192", 256, 10000000, \
+    X(MODEL_OUTPUT, "llm.models.*.max_tokens", COUNT, WIDENS, "8192", 256, 10000000, \
       "Most tokens of one answer. The default is never more than half of the window.") \
-    X(MODEL_WINDOW, "llm.models.*.max_context_tokens", COUNT, NEVER, "100000", 1024, 100000000, \
+    X(MODEL_WINDOW, "llm.models.*.max_context_tokens", COUNT, WIDENS, "100000", 1024, 100000000, \
       "The model's window, in tokens.") \
-    X(MODEL_PRICE_IN, "llm.models.*.price_in", PRICE, NEVER, "", 0, 1000000, \
+    X(MODEL_PRICE_IN, "llm.models.*.price_in", PRICE, WIDENS, "", 0, 1000000, \
       "Dollars for a million input tokens; 0 for a free server. Given together with `price_out`. Without them: the built-in price where the provider's own server is used and the model is known there; `cadre config check` shows it with its date.") \
-    X(MODEL_PRICE_OUT, "llm.models.*.price_out", PRICE, NEVER, "", 0, 1000000, \
+    X(MODEL_PRICE_OUT, "llm.models.*.price_out", PRICE, WIDENS, "", 0, 1000000, \
       "Dollars for a million output tokens.") \
-    X(MODEL_PRICE_CACHED, "llm.models.*.price_cached", PRICE, NEVER, "", 0, 1000000, \
+    X(MODEL_PRICE_CACHED, "llm.models.*.price_cached", PRICE, WIDENS, "", 0, 1000000, \
       "Dollars for a million input tokens that the server had in its cache. Without it: the built-in price, else as other input.") \
-    X(MODEL_PRICE_CACHE_WRITE, "llm.models.*.price_cache_write", PRICE, NEVER, "", 0, 1000000, \
+    X(MODEL_PRICE_CACHE_WRITE, "llm.models.*.price_cache_write", PRICE, WIDENS, "", 0, 1000000, \
       "Dollars for a million input tokens that the server puts into its cache. Without it: the built-in price, else as other input.") \
-    X(MODEL_TEXT_CALLS, "llm.models.*.text_tool_calls", SWITCH, NEVER, "false", 0, 1, \
+    X(MODEL_TEXT_CALLS, "llm.models.*.text_tool_calls", SWITCH, WIDENS, "false", 0, 1, \
       "Whether tool calls that the model writes into its text are read as calls: `<tool_call>{…}</tool_call>` and `<function=NAME>…</function>`, for tools it was offered. For servers that do not do that themselves.") \
-    X(POOL_MODEL, "llm.pools.*[].model", TEXT, NEVER, "", 0, 0, \
+    X(POOL_MODEL, "llm.pools.*[].model", TEXT, WIDENS, "", 0, 0, \
       "A model of the pool. A call that fails goes to the next one.") \
-    X(DEFAULT_POOL, "llm.default_pool", TEXT, NEVER, "default", 0, 0, \
+    X(DEFAULT_POOL, "llm.default_pool", TEXT, WIDENS, "default", 0, 0, \
       "The pool that runs use. Without such a pool: the only model of `llm.models`.") \
-    X(ALLOWED_MODELS, "llm.allowed_models", NAMES, NEVER, "", 0, 0, \
+    X(ALLOWED_MODELS, "llm.allowed_models", NAMES, WIDENS, "", 0, 0, \
       "Names of models that runs may use. Without it: all of `llm.models`.") \
     X(SUB_AGENT_ENABLED, "sub_agent.enabled", SWITCH, NARROWS, "true", 0, 1, \
       "Whether agents may start children.") \
@@ -129,7 +131,7 @@ enum config_project { PROJECT_NEVER, PROJECT_NARROWS, PROJECT_ADDS };
       "Files of the workspace whose texts come first, in this order; those that are not there are left out. Without any: `AGENTS.md` and `ENVIRONMENT.md`.") \
     X(PROFILE_TOOLS, "tools.spawn.profiles.*.tools", TOOLS, ADDS, "", 0, 0, \
       "The child's tools, of those that its parent has. Without any: all of them. Never those that start other agents.") \
-    X(PROFILE_POOL, "tools.spawn.profiles.*.pool", POOL, NEVER, "", 0, 0, \
+    X(PROFILE_POOL, "tools.spawn.profiles.*.pool", POOL, WIDENS, "", 0, 0, \
       "The pool that the child uses. Without it: its parent's.") \
     X(PROFILE_SCHEMA, "tools.spawn.profiles.*.outputs.schema", SCHEMA, ADDS, "", 0, 0, \
       "A JSON Schema that the child's answer must match: it is corrected twice, then it fails (`docs/doors.md`).") \

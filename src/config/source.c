@@ -178,7 +178,7 @@ int config_source_read(struct arena *arena, struct str path, enum config_links l
                        enum config_found *found, struct err *err)
 {
     *source = (struct config_source){.name = arena_copy(arena, path), .class = ERR_CONFIG};
-    *found = FILE_ABSENT;
+    *found = SOURCE_ABSENT;
     int result = -1;
     /* NONBLOCK: opening a FIFO must not wait for its writer. */
     int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
@@ -203,7 +203,7 @@ int config_source_read(struct arena *arena, struct str path, enum config_links l
     if (read_all(fd, arena, source, err) != 0)
         goto out;
     *id = (struct config_file_id){status.st_dev, status.st_ino};
-    *found = FILE_READ;
+    *found = SOURCE_READ;
     result = 0;
 out:
     close(fd);

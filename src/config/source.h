@@ -35,7 +35,7 @@ size_t config_source_offset(const struct config_source *source, size_t line, siz
 
 /* A project file is somebody else's: a symbolic link in its place could show any file of the user in an excerpt. */
 enum config_links { LINKS_FOLLOWED, LINKS_REFUSED };
-enum config_found { FILE_ABSENT, FILE_READ };
+enum config_found { SOURCE_ABSENT, SOURCE_READ };
 struct config_file_id {
     uint64_t device, inode;
 };

@@ -222,7 +222,7 @@ class Wrong(unittest.TestCase):
                    "tools: {spawn: {enabled: true}}\n")
         self.check(r"files/cadre\.yaml:1:28: a project's file may not set tools\.spawn\.profiles\.researcher, which your own file has",
                    project="tools: {spawn: {profiles: {researcher: {tools: []}}}}\n")
-        self.check(r"files/cadre\.yaml:1:35: a project's file may not set tools\.spawn\.profiles\.mine\.pool;",
+        self.check(r"files/cadre\.yaml:1:35: a project's file may not set tools\.spawn\.profiles\.mine\.pool unless you trust it",
                    project="tools: {spawn: {profiles: {mine: {pool: side}}}}\n")
 
 

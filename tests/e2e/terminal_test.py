@@ -1,4 +1,5 @@
 """`cadre run` on a terminal, seen through tmux: the live tree, questions, Ctrl-C, narrow screens and hostile text."""
+import itertools
 import os
 import re
 import shlex
@@ -29,17 +30,16 @@ def call(name, repeat=1, **arguments):
 class Terminal:
     """A tmux server of its own with one window, in which a shell runs one command and then says how it ended."""
 
-    count = 0
+    numbers = itertools.count()
 
     def __init__(self, space, command, columns=80, lines=24):
         self.space = space
-        self.raw = space.root / "raw"
+        # A server of one name may still be going away when the next one starts.
+        self.name = f"cadre-{next(Terminal.numbers)}"
+        self.raw = space.root / f"raw-{self.name}"
         environment = {**space.environment, "TERM": "screen-256color", "TMUX_TMPDIR": str(space.root)}
         environment.pop("TMUX", None)
         self.environment = environment
-        # A server that was just told to go may still hold its socket: each has one of its own.
-        Terminal.count += 1
-        self.server = f"cadre{Terminal.count}"
         words = " ".join(shlex.quote(str(word)) for word in command)
         # The window waits for its recorder before it starts, and stays until the server is told to go.
         inner = f"trap : INT; read go; {words}; code=$?; echo; echo exit code $code.; exec cat"
@@ -49,7 +49,7 @@ class Terminal:
         self.keys("Enter")
 
     def tmux(self, *arguments):
-        done = subprocess.run(["tmux", "-L", self.server, *arguments], env=self.environment, capture_output=True, text=True,
+        done = subprocess.run(["tmux", "-L", self.name, *arguments], env=self.environment, capture_output=True, text=True,
                               timeout=60)
         if done.returncode != 0:
             raise AssertionError(f"tmux {arguments[0]}: {done.stderr}")
@@ -89,7 +89,7 @@ class Terminal:
         return self.raw.read_bytes().decode("utf-8", "replace")
 
     def close(self):
-        subprocess.run(["tmux", "-L", self.server, "kill-server"], env=self.environment, capture_output=True, timeout=60)
+        subprocess.run(["tmux", "-L", self.name, "kill-server"], env=self.environment, capture_output=True, timeout=60)
 
 
 class OnATerminal(unittest.TestCase):

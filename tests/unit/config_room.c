@@ -79,9 +79,17 @@ void room_write(struct room *room, const char *path, const char *text)
     room_write_bytes(room, path, str_from(text));
 }
 
+enum config_consent room_answer(void *user, const struct config *config)
+{
+    struct room *room = user;
+    room->asked++;
+    return room->answer;
+}
+
 int room_load(struct room *room)
 {
-    struct config_environment environment = {room_get, room, str_from(room->workspace)};
+    struct config_environment environment = {room_get, room, str_from(room->workspace),
+                                             room->consent, room};
     config_release(&room->config);
     room->err = ERR_INIT;
     return config_load(&room->flags, &environment, &room->config, &room->err);

@@ -17,6 +17,9 @@ struct room {
     } variables[VARIABLES];
     size_t variable_count;
     struct config_flags flags;
+    config_consent_fn *consent; /* its user is the room */
+    enum config_consent answer; /* of room_answer, */
+    size_t asked;               /* and how often it was asked */
     struct config config;
     struct err err;
 };
@@ -31,6 +34,8 @@ void room_write_bytes(struct room *room, const char *path, struct str text);
 /* Copies a file of the tests folder into the room. */
 void room_copy(struct room *room, const char *path, const char *fixture);
 
+/* A consent that gives room->answer. */
+config_consent_fn room_answer;
 int room_load(struct room *room);
 void load_ok(struct room *room);
 /* The load fails with this class, and its message starts "ROOT/<file><rest>". file NULL: no file is named. */

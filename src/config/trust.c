@@ -1,0 +1,131 @@
+/* See trust.h. A record's name is what counts: hash of the path, then hash of path and content. Its text, the path, is for people. */
+#include "config/trust.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+
+enum { PATH_DIGITS = 32, NAME_BYTES = PATH_DIGITS + 1 + HASH_HEX + 1 };
+
+/* "<hash of the path>-<hash of path and content>" */
+static void record_name(const struct config *config, char name[NAME_BYTES])
+{
+    char path[HASH_HEX + 1], whole[HASH_HEX + 1];
+    struct hasher h;
+    struct hash hash = hash_of(config->project_file);
+    hash_hex(&hash, path);
+    hasher_init(&h);
+    hasher_str(&h, config->project_file);
+    hasher_str(&h, config->project_text);
+    hash = hasher_end(&h);
+    hash_hex(&hash, whole);
+    snprintf(name, NAME_BYTES, "%.*s-%s", (int)PATH_DIGITS, path, whole);
+}
+
+/* The directory of records, or -1 with errno. */
+static int open_directory(const struct config *config)
+{
+    if (config->trust_directory.n == 0) {
+        errno = ENOENT;
+        return -1;
+    }
+    return open(config->trust_directory.p, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+bool config_trust_known(const struct config *config)
+{
+    char name[NAME_BYTES];
+    struct stat status;
+    int directory = open_directory(config);
+    if (directory < 0)
+        return false;
+    record_name(config, name);
+    bool known = fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                 S_ISREG(status.st_mode) && status.st_uid == geteuid();
+    close(directory);
+    return known;
+}
+
+/* Makes the directory and those above it. */
+static int make_directory(struct str path)
+{
+    char part[4096];
+    if (path.n == 0 || path.n >= sizeof part) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    for (size_t i = 1; i <= path.n; i++) {
+        if (i < path.n && path.p[i] != '/')
+            continue;
+        memcpy(part, path.p, i);
+        part[i] = '\0';
+        if (mkdir(part, 0700) != 0 && errno != EEXIST)
+            return -1;
+    }
+    return 0;
+}
+
+bool config_trust_prepare(const struct config *config)
+{
+    return make_directory(config->trust_directory) == 0;
+}
+
+static int cannot_keep(const struct config *config, struct err *err)
+{
+    return err_set(err, ERR_IO, "that the project is trusted cannot be kept in %.*s: %s",
+                   STR_FMT(config->trust_directory), strerror(errno));
+}
+
+int config_trust_keep(const struct config *config, struct err *err)
+{
+    char name[NAME_BYTES];
+    int result = 0;
+    if (config->trust_directory.n == 0)
+        return err_set(err, ERR_CONFIG,
+                       "HOME is not set, so there is no place to keep that a project is trusted");
+    int directory = make_directory(config->trust_directory) == 0 ? open_directory(config) : -1;
+    if (directory < 0)
+        return cannot_keep(config, err);
+    record_name(config, name);
+    int file = openat(directory, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (file < 0 || ftruncate(file, 0) != 0 ||
+        write(file, config->project_file.p, config->project_file.n) < 0)
+        result = cannot_keep(config, err);
+    if (file >= 0)
+        close(file);
+    close(directory);
+    return result;
+}
+
+int config_trust_revoke(const struct config *config, size_t *count, struct err *err)
+{
+    char name[NAME_BYTES];
+    int directory = open_directory(config);
+    DIR *listing = directory >= 0 ? fdopendir(directory) : NULL;
+    *count = 0;
+    if (directory < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return 0;
+    if (listing == NULL) {
+        if (directory >= 0)
+            close(directory);
+        return err_set(err, ERR_IO, "%.*s cannot be read", STR_FMT(config->trust_directory));
+    }
+    record_name(config, name);
+    int result = 0;
+    for (struct dirent *entry; result == 0 && (entry = readdir(listing)) != NULL;) {
+        if (strncmp(entry->d_name, name, PATH_DIGITS + 1) != 0)
+            continue;
+        if (unlinkat(directory, entry->d_name, 0) == 0)
+            (*count)++;
+        else if (errno != ENOENT)
+            result = err_set(err, ERR_IO, "%.*s/%s cannot be removed: %s",
+                             STR_FMT(config->trust_directory), entry->d_name, strerror(errno));
+    }
+    closedir(listing);
+    return result;
+}
