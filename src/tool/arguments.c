@@ -105,3 +105,24 @@ int arguments_check(const struct js *arguments, const struct argument *known, si
                                   str_from(known[i].name));
     return 0;
 }
+
+int arguments_choice(const struct js *arguments, const char *name, const char *const *choices,
+                     int otherwise, struct tool_result *result)
+{
+    struct str value = js_get_str(arguments, name);
+    if (!value.p)
+        return otherwise;
+    struct buf list;
+    buf_init(&list, LIST_MAX);
+    for (int i = 0; choices[i]; i++) {
+        if (str_is(value, choices[i])) {
+            buf_release(&list);
+            return i;
+        }
+        buf_printf(&list, "%s%s", i ? ", " : "", choices[i]);
+    }
+    tool_fail(result, "the argument \"%s\" must be one of %.*s, not \"%.*s\"", name,
+              STR_FMT(buf_view(&list)), STR_FMT(utf8_cut(value, 100)));
+    buf_release(&list);
+    return -1;
+}

@@ -20,5 +20,10 @@ struct argument {
  * optional one. -1 with the error in the result. After 0 the js_get_ shorthands give the values. */
 NODISCARD int arguments_check(const struct js *arguments, const struct argument *known,
                               size_t count, struct tool_result *result);
+/* Which of the choices (ended by NULL) a text argument names: its number, `otherwise` when it is
+ * absent. -1 with the error in the result. */
+NODISCARD int arguments_choice(const struct js *arguments, const char *name,
+                               const char *const *choices, int otherwise,
+                               struct tool_result *result);
 
 #endif

@@ -1,68 +1,81 @@
-/* The tool `grep`: lines that match a pattern, in the files beneath a path. The walk goes
- * through descriptors, so a directory that is swapped for a link is not entered. Skips .git,
- * links, binary and very large files. Runs on a pool thread; looks at `cancelled` between files
- * and within large ones. */
-#include <fcntl.h>
+/* The tool `grep`: lines that match a pattern, in the files beneath a path. A pattern sees one line
+ * at a time. Skips what tool/walk.h skips, binary and very large files. Runs on a pool thread; looks
+ * at `cancelled` between files and within large ones. */
 #include <stdio.h>
-#include <unistd.h>
 
-#include "base/path.h"
 #include "tool/arguments.h"
 #include "tool/file.h"
-#include "tool/listing.h"
-#include "tool/near.h"
+#include "tool/glob.h"
+#include "tool/language.h"
 #include "tool/pattern.h"
 #include "tool/result.h"
 #include "tool/table.h"
+#include "tool/walk.h"
 
 #define FILE_MOST (20u << 20) /* bytes of a file that is searched */
-#define BINARY_LOOK 8192
-#define LINE_CHARACTERS 400 /* shown of one line */
+#define LINE_CHARACTERS 400   /* shown of one line */
 #define RESULTS_DEFAULT 100
 #define RESULTS_MOST 1000
 #define CONTEXT_MOST 20
-#define DEPTH_MOST 64
-#define FILES_MOST 200000
 #define LINES_PER_LOOK 4096 /* lines between two looks at `cancelled` */
 
 static const char schema[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"pattern\":{\"type\":\"string\",\"description\":\"Regular expression (PCRE), matched against "
-    "each line.\"},"
+    "\"pattern\":{\"type\":\"string\",\"description\":\"Regular expression (PCRE), matched "
+    "against each line.\"},"
     "\"path\":{\"type\":\"string\",\"description\":\"File or directory to search. Default: the "
-    "working "
-    "directory.\"},"
-    "\"glob\":{\"type\":\"string\",\"description\":\"Only files that match, for example *.c or "
-    "src/**/*.h; without a "
-    "/ it is compared with the file's name.\"},"
+    "working directory.\"},"
+    "\"glob\":{\"type\":\"string\",\"description\":\"Only files that match, for example *.{c,h} "
+    "or src/**/*.h; without a / it is compared with the file's name.\"},"
+    "\"exclude\":{\"type\":\"string\",\"description\":\"No files that match this glob.\"},"
+    "\"type\":{\"type\":\"string\",\"description\":\"Only files of a language: c, cpp, py, js, "
+    "ts, go, rust, java, md …\"},"
     "\"ignore_case\":{\"type\":\"boolean\",\"description\":\"Default false.\"},"
+    "\"output\":{\"type\":\"string\",\"enum\":[\"lines\",\"files\",\"count\"],\"description\":"
+    "\"The matching lines (default), only the paths of files with a match, or the number of "
+    "matching lines in each file.\"},"
     "\"context\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":20,\"description\":\"Lines to "
-    "show before and after "
-    "each match. Default 0.\"},"
+    "show before and after each match. Default 0.\"},"
+    "\"before\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":20,\"description\":\"Lines to "
+    "show before each match; instead of context.\"},"
+    "\"after\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":20,\"description\":\"Lines to "
+    "show after each match; instead of context.\"},"
+    "\"ignored\":{\"type\":\"boolean\",\"description\":\"Also files that .gitignore leaves out. "
+    "Default false.\"},"
     "\"max_results\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,\"description\":"
-    "\"Matches to show. Default "
-    "100.\"}},"
+    "\"Matches (or files) to show. Default 100.\"}},"
     "\"required\":[\"pattern\"],\"additionalProperties\":false}";
 
 static const struct argument arguments_known[] = {
     {"pattern", ARGUMENT_TEXT, ARGUMENT_REQUIRED, 1, PATTERN_MAX},
     {"path", ARGUMENT_TEXT, ARGUMENT_OPTIONAL, 1, SCOPE_PATH_MAX},
-    {"glob", ARGUMENT_TEXT, ARGUMENT_OPTIONAL, 1, 1024},
+    {"glob", ARGUMENT_TEXT, ARGUMENT_OPTIONAL, 1, GLOB_MAX},
+    {"exclude", ARGUMENT_TEXT, ARGUMENT_OPTIONAL, 1, GLOB_MAX},
+    {"type", ARGUMENT_TEXT, ARGUMENT_OPTIONAL, 1, 64},
     {"ignore_case", ARGUMENT_FLAG, ARGUMENT_OPTIONAL, 0, 0},
+    {"output", ARGUMENT_TEXT, ARGUMENT_OPTIONAL, 1, 16},
     {"context", ARGUMENT_NUMBER, ARGUMENT_OPTIONAL, 0, CONTEXT_MOST},
+    {"before", ARGUMENT_NUMBER, ARGUMENT_OPTIONAL, 0, CONTEXT_MOST},
+    {"after", ARGUMENT_NUMBER, ARGUMENT_OPTIONAL, 0, CONTEXT_MOST},
+    {"ignored", ARGUMENT_FLAG, ARGUMENT_OPTIONAL, 0, 0},
     {"max_results", ARGUMENT_NUMBER, ARGUMENT_OPTIONAL, 1, RESULTS_MOST},
 };
 
+enum output { OUTPUT_LINES, OUTPUT_FILES, OUTPUT_COUNT };
+static const char *const outputs[] = {"lines", "files", "count", NULL};
+
 struct search {
+    struct walk walk;
     const struct tool_context *context;
     struct tool_result *result;
     struct pattern *pattern;
-    struct str glob; /* STR_NONE: all files */
-    int64_t around, most;
-    int64_t found;
+    struct glob wanted, excluded;    /* wanted.count 0: all files */
+    const struct language *language; /* NULL: all */
+    enum output output;
+    int64_t before, after, most;
+    int64_t found; /* lines, or files */
     struct buf content;
-    size_t root_length; /* of the path that is searched, with its slash: globs start behind it */
-    size_t files, binary, large, unread, deep;
+    size_t binary, large, unread;
     bool stopped, cut; /* nothing more is to be shown; there was more */
     struct err err;    /* class NONE while all is well */
 };
@@ -127,7 +140,7 @@ static bool show_match(struct search *search, struct str path, const struct line
                        int64_t *shown_to)
 {
     struct lines line = *match;
-    int64_t first = match->number - search->around;
+    int64_t first = match->number - search->before;
     if (first <= *shown_to)
         first = *shown_to + 1;
     while (line.number > first && line.at > 0) {
@@ -136,7 +149,7 @@ static bool show_match(struct search *search, struct str path, const struct line
             line.at--;
         line.number--;
     }
-    if (search->around > 0 && search->found > 0 && line.number > *shown_to + 1)
+    if (search->before + search->after > 0 && search->found > 0 && line.number > *shown_to + 1)
         buf_text(&search->result->text, "--\n");
     for (; line.number <= match->number; line.number++) {
         lines_find_end(&line);
@@ -163,6 +176,7 @@ static void stop(struct search *search)
     search->cut = true;
 }
 
+/* Shows the matching lines of one file. */
 static void search_text(struct search *search, struct str path, struct str text)
 {
     struct lines lines = {.text = text, .number = 1};
@@ -187,7 +201,7 @@ static void search_text(struct search *search, struct str path, struct str text)
                 break;
             }
             search->found++;
-            until = lines.number + search->around;
+            until = lines.number + search->after;
         } else if (!show_after(search, path, &lines, until, &shown_to)) {
             stop(search);
         }
@@ -198,90 +212,80 @@ static void search_text(struct search *search, struct str path, struct str text)
         tool_add_read(search->context, search->result, path);
 }
 
-static void search_file(struct search *search, int fd, const struct stat *status, struct str path)
+/* The number of matching lines; stops at `most`. */
+static int64_t count_text(struct search *search, struct str text, int64_t most)
 {
-    struct scope_file file = {.fd = fd};
-    struct err err = ERR_INIT;
-    if (status->st_size > (off_t)FILE_MOST) {
-        search->large++;
-        return;
+    struct lines lines = {.text = text, .number = 1};
+    int64_t count = 0;
+    for (int64_t looked = 1; lines.at < text.n && count < most; looked++) {
+        if (looked % LINES_PER_LOOK == 0 && tool_cancelled(search->context))
+            break;
+        lines.at = pattern_skip(search->pattern, text, lines.at);
+        if (lines.at >= text.n)
+            break;
+        lines_find_end(&lines);
+        int match = pattern_match(search->pattern, lines_view(&lines), &search->err);
+        if (match < 0) {
+            search->stopped = true;
+            break;
+        }
+        count += match;
+        lines.at = lines.end + 1;
     }
-    snprintf(file.path, sizeof file.path, "%.*s", STR_FMT(path));
-    buf_clear(&search->content);
-    if (file_load(search->context, &file, FILE_MOST, &search->content, &err) != 0) {
-        search->unread += err.class != ERR_CANCELLED;
-        return;
-    }
-    struct str text = buf_view(&search->content);
-    if (memchr(text.p, '\0', text.n < BINARY_LOOK ? text.n : BINARY_LOOK))
-        search->binary++;
-    else
-        search_text(search, path, text);
+    return count;
 }
 
-/* --- the walk --------------------------------------------------------------------------------- */
-
-static bool wanted(const struct search *search, struct str path, const char *name)
+/* One line for the file, when it has a match. */
+static void show_file(struct search *search, struct str path, struct str text)
 {
-    if (!search->glob.p)
-        return true;
-    if (!memchr(search->glob.p, '/', search->glob.n))
-        return path_glob(search->glob, str_from(name));
-    return path_glob(search->glob,
-                     (struct str){path.p + search->root_length, path.n - search->root_length}) ||
-           path_glob(search->glob, path);
-}
-
-static void walk(struct search *search, int directory, struct str path, int depth);
-
-static void walk_entry(struct search *search, int directory, const struct listing_entry *entry,
-                       struct str path, int depth)
-{
-    struct stat status;
-    bool enter = entry->kind == LISTING_DIRECTORY;
-    if (!enter && (entry->kind != LISTING_FILE || !wanted(search, path, entry->name)))
+    int64_t count = count_text(search, text, search->output == OUTPUT_FILES ? 1 : INT64_MAX);
+    if (count == 0 || search->stopped)
         return;
-    if (enter && depth == DEPTH_MOST) {
-        search->deep++;
-        return;
-    }
-    if (!enter && search->files++ == FILES_MOST) {
+    if (search->found == search->most || 3 * path.n + 32 > tool_room(search->result)) {
         stop(search);
         return;
     }
-    int fd = scope_open_entry(search->context->scope, directory, entry->name,
-                              enter ? O_DIRECTORY : 0, &status);
-    if (fd < 0) {
-        search->unread++;
-        return;
-    }
-    if (enter)
-        walk(search, fd, path, depth + 1);
-    else
-        search_file(search, fd, &status, path);
-    close(fd);
+    tool_add_clean(search->result, path);
+    if (search->output == OUTPUT_COUNT)
+        buf_printf(&search->result->text, ":%lld", (long long)count);
+    buf_char(&search->result->text, '\n');
+    tool_add_read(search->context, search->result, path);
+    search->found++;
 }
 
-static void walk(struct search *search, int directory, struct str path, int depth)
+static bool is_wanted(const struct search *search, const struct walk_file *file)
 {
-    struct arena arena;
-    struct listing listing;
-    struct err err = ERR_INIT;
-    arena_init(&arena);
-    if (listing_read(&listing, &arena, directory, &err) != 0)
+    if (search->language && language_of_file(str_from(file->name)) != search->language)
+        return false;
+    if (search->excluded.count &&
+        (glob_match(&search->excluded, file->below) || glob_match(&search->excluded, file->path)))
+        return false;
+    return search->wanted.count == 0 || glob_match(&search->wanted, file->below) ||
+           glob_match(&search->wanted, file->path);
+}
+
+static enum walk_step visit(void *user, const struct walk_file *file)
+{
+    struct search *search = user;
+    if (!is_wanted(search, file))
+        return WALK_ON;
+    switch (walk_load(&search->walk, file, FILE_MOST, &search->content)) {
+    case WALK_BINARY:
+        search->binary++;
+        break;
+    case WALK_LARGE:
+        search->large++;
+        break;
+    case WALK_UNREAD:
         search->unread++;
-    if (listing.cut)
-        search->unread++;
-    for (size_t i = 0; i < listing.count; i++) {
-        if (search->stopped || tool_cancelled(search->context))
-            break;
-        const struct listing_entry *entry = &listing.entries[i];
-        struct str below = str_is(path, ".")
-                               ? str_from(entry->name)
-                               : arena_printf(&arena, "%.*s/%s", STR_FMT(path), entry->name);
-        walk_entry(search, directory, entry, below, depth);
+        break;
+    case WALK_FINE:
+        if (search->output == OUTPUT_LINES)
+            search_text(search, file->path, buf_view(&search->content));
+        else
+            show_file(search, file->path, buf_view(&search->content));
     }
-    arena_release(&arena);
+    return search->stopped ? WALK_STOP : WALK_ON;
 }
 
 /* --- the call --------------------------------------------------------------------------------- */
@@ -292,42 +296,33 @@ static void add_notes(const struct search *search)
     if (search->found == 0 && !search->cut)
         buf_text(text, "[no matches]\n");
     if (search->cut)
-        buf_printf(text, "[truncated after %lld matches: narrow the pattern, path or glob]\n",
-                   (long long)search->found);
+        buf_printf(text, "[truncated after %lld %s: narrow the pattern, path or glob]\n",
+                   (long long)search->found, search->output == OUTPUT_LINES ? "matches" : "files");
     if (search->binary)
         buf_printf(text, "[%zu binary files skipped]\n", search->binary);
     if (search->large)
         buf_printf(text, "[%zu files over %u MB skipped]\n", search->large, FILE_MOST >> 20);
-    if (search->unread + search->deep)
-        buf_printf(text, "[%zu files or directories could not be searched]\n",
-                   search->unread + search->deep);
+    if (search->unread)
+        buf_printf(text, "[%zu files could not be read]\n", search->unread);
+    walk_notes(&search->walk, search->result);
 }
 
-/* Searches a directory, or the one file that the path names. -1 with the error in the result. */
-static int search_path(struct search *search, struct str path)
+/* Which files: globs and the language. */
+static int take_filters(struct search *search, const struct js *arguments)
 {
-    const struct tool_context *context = search->context;
     struct err err = ERR_INIT;
-    struct scope_file file;
-    if (scope_open_dir(context->scope, path, file_read_allow(context), SCOPE_FOLLOW_LINKS, &file,
-                       &err) == 0) {
-        struct str place = str_from(file.path);
-        search->root_length = str_is(place, ".") ? 0 : place.n + 1;
-        walk(search, file.fd, place, 0);
-        close(file.fd);
-        return 0;
-    }
-    if (err.class == ERR_USAGE) {
-        if (scope_open_read(context->scope, path, file_read_allow(context), SCOPE_FOLLOW_LINKS,
-                            &file, &err) != 0)
-            return tool_fail_err(search->result, &err);
-        search_file(search, file.fd, &file.status, str_from(file.path));
-        close(file.fd);
-        return 0;
-    }
-    if (err.class == ERR_NOT_FOUND)
-        return near_fail(context, path, &err, search->result);
-    return tool_fail_err(search->result, &err);
+    struct str wanted = js_get_str(arguments, "glob");
+    struct str excluded = js_get_str(arguments, "exclude");
+    struct str type = js_get_str(arguments, "type");
+    struct arena *arena = search->context->arena;
+    if ((wanted.p && glob_compile(&search->wanted, arena, wanted, &err) != 0) ||
+        (excluded.p && glob_compile(&search->excluded, arena, excluded, &err) != 0))
+        return tool_fail_err(search->result, &err);
+    search->language = type.p ? language_by_key(type) : NULL;
+    if (type.p && !search->language)
+        return tool_fail(search->result, "unknown type \"%.*s\"; the types are: %s",
+                         STR_FMT(utf8_cut(type, 64)), language_keys());
+    return 0;
 }
 
 static void grep_run(const struct tool_context *context, const struct js *arguments,
@@ -341,13 +336,23 @@ static void grep_run(const struct tool_context *context, const struct js *argume
                         sizeof arguments_known / sizeof arguments_known[0], result) != 0 ||
         file_path(context, arguments, &path, result) != 0)
         return;
+    int output = arguments_choice(arguments, "output", outputs, OUTPUT_LINES, result);
+    int64_t around = js_get_int(arguments, "context", 0);
     struct search search = {
+        .walk = {.context = context,
+                 .rules =
+                     js_get_bool(arguments, "ignored", false) ? WALK_TAKES_ALL : WALK_HEEDS_RULES,
+                 .file = visit},
         .context = context,
         .result = result,
-        .glob = js_get_str(arguments, "glob"),
-        .around = js_get_int(arguments, "context", 0),
+        .output = (enum output)output,
+        .before = js_get_int(arguments, "before", around),
+        .after = js_get_int(arguments, "after", around),
         .most = js_get_int(arguments, "max_results", RESULTS_DEFAULT),
     };
+    search.walk.user = &search;
+    if (output < 0 || take_filters(&search, arguments) != 0)
+        return;
     enum pattern_case cases =
         js_get_bool(arguments, "ignore_case", false) ? PATTERN_ANY_CASE : PATTERN_EXACT_CASE;
     if (pattern_compile(js_get_str(arguments, "pattern"), cases, &search.pattern, &err) != 0) {
@@ -355,10 +360,8 @@ static void grep_run(const struct tool_context *context, const struct js *argume
         return;
     }
     buf_init(&search.content, FILE_MOST + (1u << 20));
-    if (search_path(&search, path) == 0) {
-        if (tool_cancelled(context))
-            tool_fail_cancelled(result);
-        else if (search.err.class != ERR_NONE)
+    if (walk_run(&search.walk, path, result) == 0) {
+        if (search.err.class != ERR_NONE)
             tool_fail_err(result, &search.err);
         else
             add_notes(&search);
@@ -369,8 +372,8 @@ static void grep_run(const struct tool_context *context, const struct js *argume
 
 const struct tool tool_grep = {
     .name = "grep",
-    .description = "Search file contents with a regular expression. Shows path:line:text for each "
-                   "matching line.",
+    .description = "Search file contents with a regular expression, line by line. Shows "
+                   "path:line:text for each matching line.",
     .schema = schema,
     .prepare = NULL,
     .run = grep_run,

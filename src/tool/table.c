@@ -1,8 +1,10 @@
-/* The table of all tools in this build. A new tool is one file and one line here. */
+/* The table of all tools in this build. A new tool is one file and one line in table.h. */
 #include "tool/table.h"
 
 const struct tool *const tool_table[] = {
-    &tool_read, &tool_ls, &tool_grep, &tool_write, &tool_edit, &tool_multi_edit, &tool_delete,
+#define X(name) &tool_##name,
+    TOOLS(X)
+#undef X
 };
 const size_t tool_count = sizeof tool_table / sizeof tool_table[0];
 

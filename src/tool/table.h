@@ -4,12 +4,19 @@
 
 #include "port/tool.h"
 
-extern const struct tool tool_read;
-extern const struct tool tool_ls;
-extern const struct tool tool_grep;
-extern const struct tool tool_write;
-extern const struct tool tool_edit;
-extern const struct tool tool_multi_edit;
-extern const struct tool tool_delete;
+/* In the order in which models see them. */
+#define TOOLS(X)                                                                                   \
+    X(read)                                                                                        \
+    X(ls)                                                                                          \
+    X(grep)                                                                                        \
+    X(search)                                                                                      \
+    X(write)                                                                                       \
+    X(edit)                                                                                        \
+    X(multi_edit)                                                                                  \
+    X(delete)
+
+#define X(name) extern const struct tool tool_##name;
+TOOLS(X)
+#undef X
 
 #endif

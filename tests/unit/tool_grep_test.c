@@ -73,6 +73,78 @@ static void context_lines_are_shown_once_and_groups_are_separated(void **state)
                         "a-1-1\na:2:hit 2\na-3-3\na:4:hit 4\na-5-5\n--\na-7-7\na:8:hit 8\n");
 }
 
+static void lines_before_and_after_can_differ(void **state)
+{
+    struct fixture *f = *state;
+    put(f, "a", "1\n2\nhit 3\n4\n5\n");
+    assert_string_equal(call_ok(f, "grep", "{\"pattern\":\"hit\",\"before\":2}"),
+                        "a-1-1\na-2-2\na:3:hit 3\n");
+    assert_string_equal(call_ok(f, "grep", "{\"pattern\":\"hit\",\"context\":2,\"before\":0}"),
+                        "a:3:hit 3\na-4-4\na-5-5\n");
+    call_error(f, "grep", "{\"pattern\":\"hit\",\"after\":21}", "at most 20");
+}
+
+static void files_can_be_left_out_by_a_glob(void **state)
+{
+    struct fixture *f = *state;
+    put(f, "src/a.c", "hit\n");
+    put(f, "src/a_test.c", "hit\n");
+    put(f, "src/a.h", "hit\n");
+    assert_string_equal(
+        call_ok(f, "grep", "{\"pattern\":\"hit\",\"glob\":\"*.{c,h}\",\"exclude\":\"*_test.c\"}"),
+        "src/a.c:1:hit\nsrc/a.h:1:hit\n");
+    assert_string_equal(
+        call_ok(f, "grep", "{\"pattern\":\"hit\",\"path\":\"src\",\"exclude\":\"src/*.c\"}"),
+        "src/a.h:1:hit\n");
+}
+
+static void a_type_chooses_the_files_of_a_language(void **state)
+{
+    struct fixture *f = *state;
+    put(f, "a.py", "hit\n");
+    put(f, "a.c", "hit\n");
+    put(f, "Makefile", "hit\n");
+    assert_string_equal(call_ok(f, "grep", "{\"pattern\":\"hit\",\"type\":\"py\"}"),
+                        "a.py:1:hit\n");
+    assert_string_equal(call_ok(f, "grep", "{\"pattern\":\"hit\",\"type\":\"Python\"}"),
+                        "a.py:1:hit\n");
+    assert_string_equal(call_ok(f, "grep", "{\"pattern\":\"hit\",\"type\":\"make\"}"),
+                        "Makefile:1:hit\n");
+    call_error(f, "grep", "{\"pattern\":\"hit\",\"type\":\"cobol\"}", "the types are: c, cpp");
+}
+
+static void files_or_counts_can_be_shown_instead_of_lines(void **state)
+{
+    struct fixture *f = *state;
+    put(f, "a", "hit\nno\nhit hit\n");
+    put(f, "b", "no\n");
+    put(f, "c", "hit");
+    assert_string_equal(call_ok(f, "grep", "{\"pattern\":\"hit\",\"output\":\"files\"}"), "a\nc\n");
+    assert_int_equal(f->result.read_count, 2);
+    assert_string_equal(call_ok(f, "grep", "{\"pattern\":\"h.t\",\"output\":\"count\"}"),
+                        "a:2\nc:1\n");
+    assert_string_equal(
+        call_ok(f, "grep", "{\"pattern\":\"hit\",\"output\":\"files\",\"max_results\":1}"),
+        "a\n[truncated after 1 files: narrow the pattern, path or glob]\n");
+    call_error(f, "grep", "{\"pattern\":\"hit\",\"output\":\"all\"}",
+               "must be one of lines, files, count");
+}
+
+static void ignored_files_are_searched_only_when_asked(void **state)
+{
+    struct fixture *f = *state;
+    put(f, ".gitignore", "build/\n*.log\n!keep.log\n");
+    put(f, "build/a", "hit\n");
+    put(f, "x.log", "hit\n");
+    put(f, "keep.log", "hit\n");
+    assert_string_equal(call_ok(f, "grep", "{\"pattern\":\"hit\"}"), "keep.log:1:hit\n");
+    assert_string_equal(call_ok(f, "grep", "{\"pattern\":\"hit\",\"ignored\":true}"),
+                        "build/a:1:hit\nkeep.log:1:hit\nx.log:1:hit\n");
+    /* Who names a directory wants it. */
+    assert_string_equal(call_ok(f, "grep", "{\"pattern\":\"hit\",\"path\":\"build\"}"),
+                        "build/a:1:hit\n");
+}
+
 static void results_stop_at_the_number_asked_for_and_say_so(void **state)
 {
     struct fixture *f = *state;
@@ -218,6 +290,11 @@ int main(void)
         TEST(case_is_ignored_only_when_asked),
         TEST(globs_choose_files_by_name_or_by_path),
         TEST(context_lines_are_shown_once_and_groups_are_separated),
+        TEST(lines_before_and_after_can_differ),
+        TEST(files_can_be_left_out_by_a_glob),
+        TEST(a_type_chooses_the_files_of_a_language),
+        TEST(files_or_counts_can_be_shown_instead_of_lines),
+        TEST(ignored_files_are_searched_only_when_asked),
         TEST(results_stop_at_the_number_asked_for_and_say_so),
         TEST(results_stay_within_the_limit_of_bytes),
         TEST(long_lines_are_cut),
