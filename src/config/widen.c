@@ -93,7 +93,7 @@ void config_widening_note(struct config_entries *entries, const struct config_en
                                              STR_FMT(limit_text(entries, key, &limit, old)));
         break;
     case PROJECT_ADDS: /* a name of its own; the user's names are the user's */
-        if (!config_entries_find(before, KEY_PROFILE, entry->name, 0))
+        if (!old && !config_entries_find(before, KEY_PROFILE, entry->name, 0))
             return;
         widening.reason = STR(", which your own file has");
         break;

@@ -68,6 +68,17 @@ static void look(struct world *w, struct input *input, struct arena *arena)
     input->text = (struct str){text, length};
 }
 
+/* A file that is long enough to be logged once only, and sometimes another one than last time. */
+static struct str read_for_child(struct chance *c, struct arena *arena)
+{
+    if (chance_permille(c, 200))
+        return STR("[{\"path\":\"f1\",\"error\":\"no such file\"}]");
+    size_t length = chance_permille(c, 500) ? 3 : 400 + (size_t)chance_below(c, 2);
+    char *text = arena_alloc(arena, length + 1);
+    memset(text, 'o', length);
+    return arena_printf(arena, "[{\"path\":\"f1\",\"text\":\"%s\"}]", text);
+}
+
 void answer_tool(struct world *w, const struct pending *p)
 {
     struct chance *c = &w->chance;
@@ -84,9 +95,7 @@ void answer_tool(struct world *w, const struct pending *p)
         input.text = STR("Error: ended half-way");
     } else if (p->effect.kind == EFFECT_GATHER) {
         input.kind = INPUT_FACTS;
-        input.files = chance_permille(c, 800)
-                          ? STR("[{\"path\":\"f1\",\"text\":\"one\"}]")
-                          : STR("[{\"path\":\"f1\",\"error\":\"no such file\"}]");
+        input.files = read_for_child(c, &arena);
     } else if (p->effect.kind == EFFECT_PREPARE && chance_permille(c, 900)) {
         int64_t at = chance_below(c, FILES);
         input.kind = INPUT_PREPARED;

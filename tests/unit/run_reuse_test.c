@@ -40,7 +40,7 @@ static void the_same_task_gets_the_same_result_without_a_child(void **state)
     looked(rig);
     struct str first = answer(rig);
     CALLS(rig, 0, LOOK);
-    rig_expect(rig, "0 model.replied, 0 budget.settled, 0 tool.requested, 0 agent.result_reused, "
+    rig_expect(rig, "0 model.replied, 0 tool.requested, 0 agent.result_reused, "
                     "0 tool.finished, 0 model.requested");
     rig_expect_effects(rig, "0 model");
     assert_true(str_starts(answer(rig), first));

@@ -50,11 +50,24 @@ struct call_child {
     struct str error; /* why it was refused */
 };
 
+/* Files that were read for a call. They live as long as the run. */
+struct gathered_file {
+    struct str path;
+    struct str text, error; /* one of them is there */
+    bool missing;           /* the error: there is no such file */
+};
+struct gathering {
+    uint64_t seq; /* of the event */
+    struct gathered_file *files;
+    size_t count;
+};
+
 struct call {
     struct tool_call call; /* the id is cadre's own: unique in the run */
     enum call_state state;
     enum { ANSWER_OPEN, ANSWER_YES, ANSWER_NO } answer; /* of the person who was asked */
     struct str path, before, after;                     /* of a prepared call */
+    const struct gathering *gathering;                  /* NULL: nothing was read for it */
     struct str result;
     enum tool_outcome outcome;
     enum { CALL_WORKS, CALL_AWAITS_CHILDREN, CALL_AWAITS_JOBS } awaits;
@@ -98,10 +111,11 @@ struct agent {
     uint32_t no, parent_no;
     struct str id, task_id, parent_call;
     struct str objective, scope, context, prompt; /* what the parent asked for and passed on */
-    struct str reuse_key;  /* of what it was given, if its result may be used again */
-    uint64_t changes_seen; /* the run's `changes` when this attempt began */
-    struct arena arena;    /* lives as long as the agent */
-    struct arena history;  /* lives as long as one attempt */
+    const struct gathering *gathering; /* files whose texts follow the context; NULL: none */
+    struct str reuse_key;              /* of what it was given, if its result may be used again */
+    uint64_t changes_seen;             /* the run's `changes` when this attempt began */
+    struct arena arena;                /* lives as long as the agent */
+    struct arena history;              /* lives as long as one attempt */
     struct contract contract;
     struct account account;
     enum life_state life;

@@ -41,6 +41,9 @@ apply_fn apply_replied;
 apply_fn apply_failed_request;
 apply_fn apply_timer;
 
+/* gathered.c */
+apply_fn apply_gathered;
+
 /* apply_calls.c */
 apply_fn apply_call_requested;
 apply_fn apply_prepared;

@@ -72,6 +72,11 @@ int apply_created(struct run *run, struct agent *unused, const struct event *e, 
     struct call *call = call_find(parent, agent->parent_call);
     if (call == NULL)
         return apply_out_of_place(e, err);
+    if (e->gathered != EVENT_ABSENT) {
+        agent->gathering = call->gathering;
+        if (agent->gathering == NULL || agent->gathering->seq != (uint64_t)e->gathered)
+            return apply_out_of_place(e, err);
+    }
     /* A job in the background is not awaited by the call that made it: its parent goes on and keeps its slot. */
     bool awaited = agent->contract.receipt.door != DOOR_SPAWN;
     if (awaited && call->awaits == CALL_WORKS)

@@ -4,7 +4,10 @@
 
 int apply_message(struct run *run, struct agent *agent, const struct event *e, struct err *err)
 {
-    struct message message = {.text = arena_copy(&agent->history, e->text)};
+    if (e->text.p == NULL && (e->opening.p == NULL || agent->no == 0))
+        return apply_out_of_place(e, err);
+    struct message message = {.text = e->text.p != NULL ? arena_copy(&agent->history, e->text)
+                                                        : task_text(&agent->history, agent)};
     message.role = str_is(e->role, "system") ? MESSAGE_SYSTEM : MESSAGE_USER;
     message_push(agent, &message);
     agent->context_new += budget_estimate(message.text);

@@ -1,5 +1,6 @@
 /* Children: a request becomes a contract, the contract a child; starting it, and each attempt. Every door ends here. Pure. */
 #include "base/json.h"
+#include "base/utf8.h"
 #include "core/run/door.h"
 
 #define GATHERED_BYTES_MAX 65536
@@ -118,7 +119,7 @@ int child_make(struct deciding *d, struct agent *parent, const struct call *call
     if (contract_derive(passing, &parent->contract, request, &facts, &run->settings, &contract,
                         err) != 0)
         return -1;
-    struct str key = reuse_key(d, request, &contract);
+    struct str key = reuse_key(d, request, call->gathering, &contract);
     const struct agent *earlier = reuse_find(run, parent, request->door, key);
     if (earlier != NULL) {
         repeat(d, parent, call, earlier, item);
@@ -136,6 +137,8 @@ int child_make(struct deciding *d, struct agent *parent, const struct call *call
         e->scope = request->scope;
     if (request->context.n > 0)
         e->context = request->context;
+    if (request->context_files.n > 0 && call->gathering != NULL)
+        e->gathered = (int64_t)call->gathering->seq;
     if (request->prompt.n > 0)
         e->prompt = request->prompt;
     e->reuse_key = key;
@@ -159,6 +162,18 @@ void child_stamp(const struct agent *agent, struct event *e)
     e->step_idx = agent->contract.parent.step_idx;
 }
 
+/* Its first message. */
+static void add_task(struct deciding *d, struct agent *agent)
+{
+    struct event *e = draft(d, agent->no, EVENT_AGENT_MESSAGE);
+    e->role = STR("user");
+    if (task_bytes(agent) > REPEATED_MAX)
+        e->opening = keep(d, utf8_cut(agent->objective, OPENING_BYTES));
+    else
+        e->text = task_text(&d->out->arena, agent);
+    emit(d, e);
+}
+
 void child_attempt(struct deciding *d, struct agent *agent, int64_t attempt)
 {
     struct event *e = draft(d, agent->no, EVENT_SUBAGENT_ATTEMPT);
@@ -175,14 +190,8 @@ void child_attempt(struct deciding *d, struct agent *agent, int64_t attempt)
     buf_init(&text, 1 << 20);
     contract_prompt(&agent->contract, &request, d->run->workspace_path, &text);
     message_add(d, agent, "system", NULL, keep(d, buf_view(&text)));
-    buf_clear(&text);
-    buf_str(&text, agent->objective);
-    if (agent->context.n > 0) {
-        buf_text(&text, "\n\nContext:\n");
-        buf_str(&text, agent->context);
-    }
-    message_add(d, agent, "user", NULL, keep(d, buf_view(&text)));
     buf_release(&text);
+    add_task(d, agent);
     if (agent->slot == SLOT_HELD)
         turn_advance(d,
                      agent); /* else it awaited children when it failed, and queues like anybody */

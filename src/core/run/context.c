@@ -10,7 +10,6 @@
 #define RESULTS_KEPT 4
 #define MASK_CHARS 200
 #define TURNS_KEPT 2
-#define OPENING_BYTES 80
 #define SURE_BYTES_PER_TOKEN 8 /* ordinary text has fewer bytes per token */
 
 /* --- changing (from apply.c) --------------------------------------------------------------------------------- */

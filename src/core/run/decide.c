@@ -369,16 +369,24 @@ static void on_facts(struct deciding *d, struct agent *agent, struct call *call,
         return;
     struct event *e = fact(d, agent->no, EVENT_FACTS_GATHERED);
     e->call_id = keep(d, call->call.id);
-    e->files = sound_json(input->files, STR("[{\"path\":\"context_files\",\"error\":\"could not be "
-                                            "read: they are too large\"}]"));
+    struct err why = ERR_INIT;
+    struct js *files = js_parse_within(input->files, ADAPTER_JSON_LEVELS, &why);
+    if (js_kind(files) == JS_ARRAY)
+        e->files = gathered_log(d, files, input->files);
+    else
+        e->files = STR("[{\"path\":\"context_files\",\"error\":\"could not be read: they are too "
+                       "large\"}]");
+    js_free(files);
     emit(d, e);
+    if (d->failed)
+        return;
     if (agent->stopping != OUTCOME_NONE) {
         call_finish(d, agent, call, TOOL_ERROR,
                     STR("Error: stopped before the sub-agent was started."));
         agent_settle_stop(d, agent);
         return;
     }
-    delegate_gathered(d, agent, call, e->files);
+    delegate_gathered(d, agent, call);
     calls_advance(d, agent);
 }
 

@@ -23,17 +23,15 @@ void delegate_call(struct deciding *d, struct agent *agent, struct call *call)
     js_free(arguments);
 }
 
-void delegate_gathered(struct deciding *d, struct agent *agent, struct call *call, struct str files)
+void delegate_gathered(struct deciding *d, struct agent *agent, struct call *call)
 {
     struct err why = ERR_INIT;
     const struct door_ops *ops = ops_of(call);
     struct js *arguments = js_parse(call->call.arguments, &why);
-    struct js *list = js_parse(files, &why);
-    if (!d->failed && arguments != NULL && list != NULL && ops != NULL && ops->gathered != NULL)
-        ops->gathered(d, agent, call, arguments, list);
+    if (!d->failed && arguments != NULL && ops != NULL && ops->gathered != NULL)
+        ops->gathered(d, agent, call, arguments);
     else if (!d->failed)
         door_refuse(d, agent, call, &why);
-    js_free(list);
     js_free(arguments);
 }
 

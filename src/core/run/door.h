@@ -15,9 +15,9 @@ struct door_ops {
     /* The call was requested: makes children, asks for facts, or finishes it. */
     void (*start)(struct deciding *d, struct agent *agent, struct call *call,
                   const struct js *arguments);
-    /* The files that it asked for; NULL: it asks for none. */
+    /* The call has the files that it asked for; NULL: it asks for none. */
     void (*gathered)(struct deciding *d, struct agent *agent, struct call *call,
-                     const struct js *arguments, const struct js *files);
+                     const struct js *arguments);
     /* A child that the call made has ended; NULL: the call does not wait for them. */
     void (*ended)(struct deciding *d, struct agent *agent, struct call *call,
                   const struct agent *child);
@@ -29,8 +29,9 @@ extern const struct door_ops door_spawn_agent, door_spawn, door_spawn_await, doo
     door_agent_result, door_agent_merge, door_ask_user;
 
 /* children.c */
-/* Makes a child for the call; item: its place among the call's tasks, EVENT_ABSENT where there is one. CHILD_NEW, or CHILD_REPEATED:
- * the call has an earlier child whose result is used again, and nothing to wait for. -1 with err: refused. */
+/* Makes a child for the call; the context files of the request are those that the call has gathered. item: its place among the call's
+ * tasks, EVENT_ABSENT where there is one. CHILD_NEW, or CHILD_REPEATED: the call has an earlier child whose result is used again, and
+ * nothing to wait for. -1 with err: refused. */
 int child_make(struct deciding *d, struct agent *parent, const struct call *call,
                const struct delegation *request, int64_t item, struct err *err);
 /* The call's answer is this error; a refusal by policy or budget is an event of its own. */

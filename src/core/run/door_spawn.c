@@ -86,25 +86,24 @@ static void add_part(struct buf *out, struct str text)
 
 /* A bootstrap file that is not there is left out; the prompt file that a profile names must be there. What a profile names and
  * cannot be read is an error; of the usual files nobody asked for, it is left out. */
-static bool may_be_left_out(const struct js *file, const struct profile *profile)
+static bool may_be_left_out(const struct gathered_file *file, const struct profile *profile)
 {
-    if (profile != NULL && str_eq(js_get_str(file, "path"), profile->system_prompt_file))
+    if (profile != NULL && str_eq(file->path, profile->system_prompt_file))
         return false;
     bool named = profile != NULL && profile->bootstrap_files.n > 0;
-    return !named || js_bool(js_get(file, "missing"), false);
+    return !named || file->missing;
 }
 
-static int join_prompt(const struct js *files, const struct profile *profile,
+static int join_prompt(const struct gathering *files, const struct profile *profile,
                        struct str inline_text, struct buf *out, struct err *err)
 {
-    for (size_t i = 0; i < js_count(files); i++) {
-        const struct js *file = js_at(files, i);
-        struct str path = js_get_str(file, "path"), problem = js_get_str(file, "error");
-        if (problem.p != NULL && !may_be_left_out(file, profile))
+    for (size_t i = 0; i < files->count; i++) {
+        const struct gathered_file *file = &files->files[i];
+        if (file->error.p != NULL && !may_be_left_out(file, profile))
             return err_set(err, ERR_USAGE, "the profile's file %.*s cannot be used: %.*s",
-                           STR_FMT(path), STR_FMT(problem));
-        if (problem.p == NULL)
-            add_part(out, js_get_str(file, "text"));
+                           STR_FMT(file->path), STR_FMT(file->error));
+        if (file->error.p == NULL)
+            add_part(out, file->text);
     }
     add_part(out, inline_text.n > 0 || profile == NULL ? inline_text : profile->system_prompt);
     if (out->failed)
@@ -126,7 +125,7 @@ static void repeated(struct deciding *d, struct agent *agent, struct call *call,
 }
 
 static void gathered(struct deciding *d, struct agent *agent, struct call *call,
-                     const struct js *arguments, const struct js *files)
+                     const struct js *arguments)
 {
     struct err why = ERR_INIT;
     struct delegation request;
@@ -136,7 +135,7 @@ static void gathered(struct deciding *d, struct agent *agent, struct call *call,
     uint32_t no = d->run->agent_count;
     buf_init(&prompt, PROMPT_BYTES_MAX);
     if (read_request(d, arguments, &request, &profile, &inline_text, &why) != 0 ||
-        join_prompt(files, profile, inline_text, &prompt, &why) != 0) {
+        join_prompt(call->gathering, profile, inline_text, &prompt, &why) != 0) {
         door_refuse(d, agent, call, &why);
     } else {
         request.prompt = buf_view(&prompt);

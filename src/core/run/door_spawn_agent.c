@@ -74,23 +74,20 @@ static void start(struct deciding *d, struct agent *agent, struct call *call,
     }
 }
 
-/* The context that the parent wrote, and behind it each file under its name. */
-static int join_context(const struct js *files, struct str context, struct buf *out,
-                        struct err *err)
+/* Every file could be read, and all of it is not too long. */
+static int check_context(const struct delegation *request, const struct gathering *gathering,
+                         struct err *err)
 {
-    buf_str(out, context);
-    for (size_t i = 0; i < js_count(files); i++) {
-        const struct js *file = js_at(files, i);
-        struct str problem = js_get_str(file, "error"), path = js_get_str(file, "path");
+    for (size_t i = 0; i < gathering->count; i++) {
+        const struct gathered_file *file = &gathering->files[i];
+        struct str problem = file->error;
         if (str_starts(problem, STR("Error: ")))
             problem = (struct str){problem.p + 7, problem.n - 7};
         if (problem.p != NULL)
-            return err_set(err, ERR_USAGE, "context file %.*s: %.*s", STR_FMT(path),
+            return err_set(err, ERR_USAGE, "context file %.*s: %.*s", STR_FMT(file->path),
                            STR_FMT(problem));
-        buf_printf(out, "%s--- %.*s ---\n", out->n > 0 ? "\n\n" : "", STR_FMT(path));
-        buf_str(out, js_get_str(file, "text"));
     }
-    if (out->failed || out->n > CONTEXT_BYTES_MAX)
+    if (gathered_bytes(request->context, gathering) > CONTEXT_BYTES_MAX)
         return err_set(err, ERR_USAGE,
                        "context and context_files together may have at most %d bytes",
                        CONTEXT_BYTES_MAX);
@@ -98,20 +95,15 @@ static int join_context(const struct js *files, struct str context, struct buf *
 }
 
 static void gathered(struct deciding *d, struct agent *agent, struct call *call,
-                     const struct js *arguments, const struct js *files)
+                     const struct js *arguments)
 {
     struct err why = ERR_INIT;
     struct delegation request;
-    struct buf context;
-    buf_init(&context, 4 * CONTEXT_BYTES_MAX);
     if (read_request(d, arguments, &request, &why) != 0 ||
-        join_context(files, request.context, &context, &why) != 0) {
+        check_context(&request, call->gathering, &why) != 0)
         door_refuse(d, agent, call, &why);
-    } else {
-        request.context = buf_view(&context);
+    else
         make(d, agent, call, &request);
-    }
-    buf_release(&context);
 }
 
 const struct door_ops door_spawn_agent = {start, gathered, ended};

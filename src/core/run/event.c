@@ -376,7 +376,7 @@ void event_summary(const struct event *e, struct buf *out)
         break;
     case EVENT_AGENT_MESSAGE:
         add_label(out, e->role, ": ");
-        add_line(out, e->text);
+        add_line(out, e->opening.p != NULL ? e->opening : e->text);
         break;
     case EVENT_AGENT_MASKED:
         buf_printf(out, "%lld old tool results masked, about %lld tokens", (long long)e->count,

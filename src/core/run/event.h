@@ -15,7 +15,8 @@
 
 /* The rules by which events are decided and applied. Stored with each event: a log keeps the meaning that it was written with,
  * and one that an older program began goes on with today's rules when it is resumed. What changed:
- *   2  a reply or failure settles what it used by itself, unless tokens or dollars are limited. */
+ *   2  a reply or failure settles what it used by itself, unless tokens or dollars are limited; a text that the log has already
+ *      is named and not repeated (files that were read for a child, its task). */
 #define EVENT_VERSION 2
 
 struct contract;
@@ -49,6 +50,7 @@ struct contract;
     X(objective, S)                                                                                \
     X(scope, S)                                                                                    \
     X(context, S)                                                                                  \
+    X(gathered, I) /* seq of the facts whose files stand behind the context */                     \
     X(worktree_path, S)                                                                            \
     X(strategy, S)                                                                                 \
     X(branch, S)                                                                                   \
@@ -101,13 +103,14 @@ struct contract;
     X(tool, S)                                                                                     \
     X(arguments, J)                                                                                \
     X(shortened, J) /* arguments with their long values cut: they stand whole in the reply */      \
-    X(opening, S)   /* of a summary that stands whole in the reply */                              \
+    X(opening,                                                                                     \
+      S) /* of a text that stands whole elsewhere: in the reply, in what made the child */         \
     X(path, S)                                                                                     \
     X(before, S) /* hash of the file, or "absent" */                                               \
     X(after, S)                                                                                    \
     X(files_read, J)                                                                               \
     X(files_modified, J)                                                                           \
-    X(files, J)                                                                                    \
+    X(files, J) /* path and text, error, or `same`: seq of the event that has the same text */     \
     X(clamps, J)                                                                                   \
     X(depth, I)                                                                                    \
     X(count, I)                                                                                    \
@@ -130,8 +133,8 @@ struct contract;
     X(RUN_FAILED, "run.failed", (outcome, error, response, result))                                \
     X(RUN_CANCELLED, "run.cancelled", (outcome, error, response, result))                          \
     X(SUBAGENT_CREATED, "agent.subagent_created",                                                  \
-      (task_id, sub_agent_id, step_idx, name, objective, scope, context, prompt, reuse_key, item,  \
-       parent_no, parent_call, contract))                                                          \
+      (task_id, sub_agent_id, step_idx, name, objective, scope, context, gathered, prompt,         \
+       reuse_key, item, parent_no, parent_call, contract))                                         \
     X(SUBAGENT_STARTED, "agent.subagent_started",                                                  \
       (task_id, sub_agent_id, step_idx, worktree_path, strategy, branch, base_ref))                \
     X(SUBAGENT_ATTEMPT, "agent.subagent_attempt", (task_id, sub_agent_id, step_idx, attempt))      \
@@ -149,7 +152,7 @@ struct contract;
     X(RUN_JOINING, "run.joining", (outcome, error))                                                \
     X(RUN_PAUSED, "run.paused", (count))                                                           \
     X(RUN_UNPAUSED, "run.unpaused", (outcome))                                                     \
-    X(AGENT_MESSAGE, "agent.message", (role, note, text))                                          \
+    X(AGENT_MESSAGE, "agent.message", (role, note, text, opening))                                 \
     X(AGENT_MASKED, "agent.masked", (count, tokens, kept))                                         \
     X(AGENT_COMPACTED, "agent.compacted", (outcome, text, opening, kept))                          \
     X(AGENT_STOPPING, "agent.stopping", (outcome, reason))                                         \

@@ -33,7 +33,7 @@ static struct contract bare(const struct contract *contract, const struct delega
 }
 
 struct str reuse_key(struct deciding *d, const struct delegation *request,
-                     const struct contract *contract)
+                     const struct gathering *gathering, const struct contract *contract)
 {
     if (d->run->settings.reuse_results != SWITCH_ON || !only_reads(contract))
         return STR_NONE;
@@ -53,6 +53,10 @@ struct str reuse_key(struct deciding *d, const struct delegation *request,
     hasher_str(&h, request->scope);
     hasher_str(&h, request->context);
     hasher_str(&h, request->prompt);
+    for (size_t i = 0; gathering != NULL && i < gathering->count; i++) {
+        hasher_str(&h, gathering->files[i].path);
+        hasher_str(&h, gathering->files[i].text);
+    }
     struct hash hash = hasher_end(&h);
     hash_hex(&hash, hex);
     buf_release(&text);

@@ -47,6 +47,7 @@ struct run *run_new(struct str id)
     arena_init(&run->arena);
     map_init(&run->modifiers);
     map_init(&run->answered);
+    map_init(&run->known_texts);
     run->id = arena_copy(&run->arena, id);
     run->agents = grow(NULL, 0, &run->agent_capacity, sizeof *run->agents);
     struct agent *root = calloc(1, sizeof *root);
@@ -80,6 +81,7 @@ void run_free(struct run *run)
     free(run->heap);
     map_release(&run->modifiers);
     map_release(&run->answered);
+    map_release(&run->known_texts);
     arena_release(&run->arena);
     free(run);
 }

@@ -39,6 +39,7 @@ struct run {
         modifiers; /* of each file that children changed: the agent that was the last to begin */
     struct map answered; /* by reuse_key: the child whose result may be used again */
     uint64_t changes; /* grows when anything may have been changed: what was read before is old */
+    struct map known_texts; /* of each path that was read for a child: gathered.c's */
     enum { TIMES_UNKNOWN, TIMES_KNOWN } times; /* KNOWN: requests said how long they took */
     struct hash effects; /* rolling hash over all decided effects; not part of the folded state */
 };
@@ -84,8 +85,10 @@ struct deciding {
     size_t next_draft;
 };
 
-/* The log holds what a model said once, in model.replied. Events that follow from it repeat no more than this many bytes. */
+/* The log holds a text once: what a model said in model.replied, a file in facts.gathered. Events that follow from it repeat no more
+ * than this many bytes. */
 #define REPEATED_MAX 256
+#define OPENING_BYTES 80 /* of a text that is not repeated, for people */
 
 struct event *draft(struct deciding *d, uint32_t agent_no, enum event_type type);
 struct str keep(struct deciding *d, struct str text); /* copies into the decision's arena */
@@ -148,13 +151,21 @@ struct call *call_find(struct agent *agent, struct str call_id);
 
 /* delegate.c: the doors */
 void delegate_call(struct deciding *d, struct agent *agent, struct call *call);
-void delegate_gathered(struct deciding *d, struct agent *agent, struct call *call,
-                       struct str files);
+void delegate_gathered(struct deciding *d, struct agent *agent, struct call *call);
 /* A child that the call made or awaits has ended. */
 void delegate_ended(struct deciding *d, struct agent *agent, struct call *call,
                     const struct agent *child);
 void child_start(struct deciding *d, struct agent *agent);
 void child_attempt(struct deciding *d, struct agent *agent, int64_t attempt);
+
+/* gathered.c: files that were read for children */
+/* As the event has them: `json`, or with texts that the log has already named by their event. */
+struct str gathered_log(struct deciding *d, const struct js *files, struct str json);
+/* What the context of a child takes with these files. */
+size_t gathered_bytes(struct str context, const struct gathering *gathering);
+/* The first message of a child: its objective, its context and the files. */
+size_t task_bytes(const struct agent *agent);
+struct str task_text(struct arena *arena, const struct agent *agent);
 
 /* finish.c: how agents end */
 void agent_finish(struct deciding *d, struct agent *agent, enum outcome outcome, struct str error);
@@ -198,7 +209,7 @@ void child_stamp(const struct agent *agent,
 /* reuse.c: results that are used again */
 /* For what a child would be given; STR_NONE: its result is for nobody else. */
 struct str reuse_key(struct deciding *d, const struct delegation *request,
-                     const struct contract *contract);
+                     const struct gathering *gathering, const struct contract *contract);
 /* The child whose result stands for that, or NULL. */
 const struct agent *reuse_find(const struct run *run, const struct agent *parent, enum door door,
                                struct str key);
