@@ -47,18 +47,41 @@ static struct str str_from_offset(struct str text, size_t offset)
     return (struct str){text.p + offset, text.n - offset};
 }
 
+#define HIGH_BITS UINT64_C(0x8080808080808080)
+
+/* Bytes at the start that are surely ASCII: whole blocks first, because nearly all text is. */
+static size_t ascii_run(struct str text)
+{
+    size_t i = 0;
+    uint64_t four[4], one;
+    for (; text.n - i >= sizeof four; i += sizeof four) {
+        memcpy(four, text.p + i, sizeof four);
+        if (((four[0] | four[1] | four[2] | four[3]) & HIGH_BITS) != 0)
+            break;
+    }
+    for (; text.n - i >= sizeof one; i += sizeof one) {
+        memcpy(&one, text.p + i, sizeof one);
+        if ((one & HIGH_BITS) != 0)
+            break;
+    }
+    return i;
+}
+
+bool utf8_is_ascii(struct str text)
+{
+    size_t i = ascii_run(text);
+    while (i < text.n && (unsigned char)text.p[i] < 0x80)
+        i++;
+    return i == text.n;
+}
+
 size_t utf8_valid(struct str text)
 {
     size_t i = 0;
     while (i < text.n) {
-        uint64_t eight;
-        if (text.n - i >= sizeof eight) {
-            memcpy(&eight, text.p + i, sizeof eight);
-            if ((eight & UINT64_C(0x8080808080808080)) == 0) {
-                i += sizeof eight;
-                continue;
-            }
-        }
+        i += ascii_run(str_from_offset(text, i));
+        if (i == text.n)
+            break;
         uint32_t code;
         size_t length = utf8_next(str_from_offset(text, i), &code);
         if (code == UTF8_BAD)
@@ -100,6 +123,8 @@ struct str utf8_cut(struct str text, size_t max_bytes)
 struct str utf8_cut_chars(struct str text, size_t max_chars)
 {
     size_t i = 0;
+    if (text.n <= max_chars)
+        return text; /* a character has at least one byte */
     for (size_t chars = 0; i < text.n && chars < max_chars; chars++) {
         uint32_t code;
         i += utf8_next(str_from_offset(text, i), &code);

@@ -12,6 +12,7 @@
 size_t utf8_next(struct str text, uint32_t *code);
 /* Length of the longest valid prefix; equal to text.n when all of it is valid UTF-8. */
 size_t utf8_valid(struct str text);
+bool utf8_is_ascii(struct str text);
 /* Appends text, each maximal bad sequence replaced by U+FFFD. */
 void utf8_mend(struct buf *out, struct str text);
 /* The longest prefix of at most max_bytes that does not end inside a character. */

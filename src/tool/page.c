@@ -1,13 +1,13 @@
 /* Lines out of pieces (see page.h). Any thread; touches no file. */
 #include "tool/page.h"
 
-#include <stdio.h>
-
 #include "tool/result.h"
 #include "tool/text.h"
 
 #define LINE_CHARACTERS 2000 /* shown of one line */
 #define LINE_BYTES 8192      /* kept of one line: enough for all characters that are shown */
+#define NUMBER_BYTES 32
+#define NUMBER_WIDTH 6 /* shorter numbers stand at the right */
 
 void page_init(struct page *page, struct tool_result *result, int64_t offset, int64_t limit)
 {
@@ -20,6 +20,21 @@ void page_release(struct page *page)
 {
     buf_release(&page->text);
     buf_release(&page->whole);
+}
+
+/* The number of a line and a tab, without printf: some files have many lines. Returns its bytes. */
+static size_t number_line(char out[NUMBER_BYTES], int64_t line)
+{
+    char digits[NUMBER_BYTES];
+    size_t n = 0, at = 0;
+    for (; line > 0 || n == 0; line /= 10)
+        digits[n++] = (char)('0' + line % 10);
+    while (at + n < NUMBER_WIDTH)
+        out[at++] = ' ';
+    while (n > 0)
+        out[at++] = digits[--n];
+    out[at++] = '\t';
+    return at;
 }
 
 /* Adds the current line to the result. False when the result has no room for it. */
@@ -35,8 +50,8 @@ static bool show_line(struct page *page)
     enum text_line kind = text_line(&page->whole, text);
     struct str shown = utf8_cut_chars(buf_view(&page->whole), LINE_CHARACTERS);
     bool cut = page->overlong || shown.n < page->whole.n;
-    char number[32];
-    size_t digits = (size_t)snprintf(number, sizeof number, "%6lld\t", (long long)page->line);
+    char number[NUMBER_BYTES];
+    size_t digits = number_line(number, page->line);
     size_t room = tool_room(page->result);
     if (digits + shown.n + sizeof "…\n" > room) {
         if (page->shown > 0 || room < digits + sizeof "…\n")

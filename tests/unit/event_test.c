@@ -396,7 +396,7 @@ static void print_docs(struct buf *out)
         "(one line) and a payload with the fields\n"
         "below; a field that is empty is left out. An event without a cause is a fact from "
         "outside; every other one was decided from\n"
-        "the fact that it names. `effects`, in facts, is a hash over all effects decided "
+        "the fact that it names. `effects`, in facts, is a mark of all effects decided "
         "before, which replay compares.\n\n");
     buf_printf(out,
                "Each event is stored with the version of the rules that decided it; today's is %d. "

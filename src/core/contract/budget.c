@@ -6,6 +6,8 @@
 
 #include <limits.h>
 
+#include "base/utf8.h"
+
 static int64_t add_saturating(int64_t a, int64_t b)
 {
     int64_t sum;
@@ -82,12 +84,7 @@ int64_t cost_of_request(const struct model_settings *model, int64_t input, int64
 
 int64_t budget_estimate(struct str text)
 {
-    size_t divisor = 3;
-    for (size_t i = 0; i < text.n; i++)
-        if ((unsigned char)text.p[i] >= 0x80) {
-            divisor = 2;
-            break;
-        }
+    size_t divisor = utf8_is_ascii(text) ? 3 : 2;
     return (int64_t)(text.n / divisor + (text.n % divisor != 0));
 }
 

@@ -2,7 +2,6 @@
 #ifndef CADRE_CORE_RUN_AGENT_H
 #define CADRE_CORE_RUN_AGENT_H
 
-#include "base/hash.h"
 #include "core/contract/budget.h"
 #include "core/contract/contract.h"
 #include "core/run/lifecycle.h"
@@ -127,9 +126,9 @@ struct agent {
     uint64_t
         generation; /* grows when messages were changed in place: whoever keeps copies drops them */
     enum { SUMMARIES_WORK, SUMMARIES_FAIL } summaries; /* the last one asked for could not be had */
-    size_t compact_at; /* index of the message that asks for a summary; 0: none is asked for */
-    struct hash conversation; /* rolling hash over all messages of this attempt */
-    struct call *calls;       /* of the last reply */
+    size_t compact_at;     /* index of the message that asks for a summary; 0: none is asked for */
+    uint64_t conversation; /* mark over all messages of this attempt */
+    struct call *calls;    /* of the last reply */
     size_t call_count, calls_open;
     size_t calls_in[CALL_STATES]; /* how many are in each state */
     size_t calls_awaited;         /* running ones that wait for children */
@@ -155,7 +154,7 @@ struct agent {
     int64_t turns_alike;    /* identical turns in a row */
     int64_t nudges;         /* cut or empty replies in a row */
     int64_t corrections;    /* answers that did not match outputs.schema */
-    struct hash last_turn_hash;
+    uint64_t last_turn;     /* mark of its calls */
     enum {
         TURNS_FREE,
         TURNS_WARNED,

@@ -10,8 +10,7 @@ static void attempt_reset(struct run *run, struct agent *agent)
     agent->steered_told = 0;
     agent->summaries = SUMMARIES_WORK;
     agent->generation++;
-    memset(&agent->conversation, 0, sizeof agent->conversation);
-    memset(&agent->last_turn_hash, 0, sizeof agent->last_turn_hash);
+    agent->conversation = agent->last_turn = 0;
     calls_forget(agent);
     agent->context_known = agent->context_new = 0;
     agent->tries = agent->turns_alike = agent->nudges = agent->corrections = 0;

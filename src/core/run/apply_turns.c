@@ -1,5 +1,6 @@
 /* What events do to an agent's conversation and to its requests: messages, pauses, masking, reservations, replies, timers. Pure. */
 #include "base/json.h"
+#include "base/mark.h"
 #include "core/run/apply.h"
 
 int apply_message(struct run *run, struct agent *agent, const struct event *e, struct err *err)
@@ -178,8 +179,7 @@ static int calls_open(struct agent *agent, const struct event *e, struct message
     if (doc == NULL)
         return -1;
     size_t n = js_count(doc);
-    struct hasher h;
-    hasher_init(&h);
+    uint64_t turn = 0;
     agent->calls = arena_alloc(&agent->history, (n + 1) * sizeof *agent->calls);
     agent->call_count = agent->calls_open = agent->calls_in[CALL_WAITING] = n;
     message->calls = arena_alloc(&agent->history, (n + 1) * sizeof *message->calls);
@@ -195,13 +195,11 @@ static int calls_open(struct agent *agent, const struct event *e, struct message
         call->arguments = arena_copy(&agent->history, buf_view(&text));
         buf_release(&text);
         agent->calls[i].call = *call;
-        hasher_str(&h, call->name);
-        hasher_str(&h, call->arguments);
+        turn = mark_str(mark_str(turn, call->name), call->arguments);
     }
     js_free(doc);
-    struct hash turn = hasher_end(&h);
-    agent->turns_alike = hash_eq(&turn, &agent->last_turn_hash) ? agent->turns_alike + 1 : 1;
-    agent->last_turn_hash = turn;
+    agent->turns_alike = turn == agent->last_turn ? agent->turns_alike + 1 : 1;
+    agent->last_turn = turn;
     return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/mark.h"
 #include "base/utf8.h"
 #include "core/run/state.h"
 
@@ -14,21 +15,18 @@
 
 /* --- changing (from apply.c) --------------------------------------------------------------------------------- */
 
-static void hash_message(struct agent *agent, const struct message *message)
+static void mark_message(struct agent *agent, const struct message *message)
 {
-    struct hasher h;
-    hasher_init(&h);
-    hasher_add(&h, agent->conversation.bytes, sizeof agent->conversation.bytes);
-    hasher_u64(&h, (uint64_t)message->role);
-    hasher_str(&h, message->text);
-    hasher_str(&h, message->call_id);
-    hasher_u64(&h, (uint64_t)message->outcome);
+    uint64_t mark = mark_u64(agent->conversation, (uint64_t)message->role);
+    mark = mark_str(mark, message->text);
+    mark = mark_str(mark, message->call_id);
+    mark = mark_u64(mark, (uint64_t)message->outcome);
     for (size_t i = 0; i < message->call_count; i++) {
-        hasher_str(&h, message->calls[i].id);
-        hasher_str(&h, message->calls[i].name);
-        hasher_str(&h, message->calls[i].arguments);
+        mark = mark_str(mark, message->calls[i].id);
+        mark = mark_str(mark, message->calls[i].name);
+        mark = mark_str(mark, message->calls[i].arguments);
     }
-    agent->conversation = hasher_end(&h);
+    agent->conversation = mark;
 }
 
 void message_push(struct agent *agent, const struct message *message)
@@ -36,14 +34,14 @@ void message_push(struct agent *agent, const struct message *message)
     agent->messages = grow(agent->messages, agent->message_count, &agent->message_capacity,
                            sizeof *agent->messages);
     agent->messages[agent->message_count++] = *message;
-    hash_message(agent, message);
+    mark_message(agent, message);
 }
 
-static void hash_again(struct agent *agent)
+static void mark_again(struct agent *agent)
 {
-    memset(&agent->conversation, 0, sizeof agent->conversation);
+    agent->conversation = 0;
     for (size_t i = 0; i < agent->message_count; i++)
-        hash_message(agent, &agent->messages[i]);
+        mark_message(agent, &agent->messages[i]);
     agent->generation++;
 }
 
@@ -85,7 +83,7 @@ void context_mask(struct agent *agent)
         message->text = text;
     }
     agent->context_known = agent->context_known > saved ? agent->context_known - saved : 0;
-    hash_again(agent);
+    mark_again(agent);
 }
 
 /* Index of the first message that no request has carried yet: what follows the last reply. */
@@ -108,7 +106,7 @@ void context_cut(struct agent *agent, size_t bytes)
                              STR_FMT(utf8_cut(message->text, bytes)));
         agent->context_new += budget_estimate(message->text);
     }
-    hash_again(agent);
+    mark_again(agent);
 }
 
 static struct message copy_message(struct arena *arena, const struct message *message)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/mark.h"
 #include "base/utf8.h"
 #include "core/run/project.h"
 #include "core/run/state.h"
@@ -100,20 +101,16 @@ struct effect *effect_add(struct deciding *d, enum effect_kind kind, enum effect
 
 void effect_seal(struct deciding *d, const struct effect *effect)
 {
-    struct hasher h;
-    hasher_init(&h);
-    hasher_add(&h, d->run->effects.bytes, sizeof d->run->effects.bytes);
-    effect_hash(&h, effect);
-    d->run->effects = hasher_end(&h);
+    d->run->effects = effect_mark(d->run->effects, effect);
 }
 
-/* A fact, with the hash over all effects that were decided before it. */
+/* A fact, with the mark of all effects that were decided before it. */
 static struct event *fact(struct deciding *d, uint32_t agent_no, enum event_type type)
 {
-    char hex[HASH_HEX + 1];
+    char hex[MARK_HEX + 1];
     struct event *event = draft(d, agent_no, type);
-    hash_hex(&d->run->effects, hex);
-    event->effects = keep(d, (struct str){hex, 16});
+    mark_hex(d->run->effects, hex);
+    event->effects = keep(d, (struct str){hex, MARK_HEX});
     return event;
 }
 
@@ -284,8 +281,8 @@ static void on_resume(struct deciding *d, const struct input *input)
     struct run *run = d->run;
     if (run->status != RUN_RUNNING)
         return;
-    /* Which effects the last decisions before the crash had is not in the log: start the hash anew, the same way in replay. */
-    memset(&run->effects, 0, sizeof run->effects);
+    /* Which effects the last decisions before the crash had is not in the log: start the mark anew, the same way in replay. */
+    run->effects = 0;
     struct event *e = fact(d, 0, EVENT_RUN_RESUMED);
     e->owner = input->owner;
     e->epoch = (int64_t)input->epoch;

@@ -1,5 +1,7 @@
-/* Effects as bytes, for the rolling hash that replay compares. Pure. */
+/* Effects as a mark, which replay compares. Pure. */
 #include "core/run/effect.h"
+
+#include "base/mark.h"
 
 const char *effect_kind_text(enum effect_kind kind)
 {
@@ -8,20 +10,20 @@ const char *effect_kind_text(enum effect_kind kind)
     return kind <= EFFECT_ABORT ? texts[kind] : "?";
 }
 
-void effect_hash(struct hasher *h, const struct effect *e)
+uint64_t effect_mark(uint64_t mark, const struct effect *e)
 {
-    hasher_u64(h, (uint64_t)e->kind);
-    hasher_u64(h, (uint64_t)e->class);
-    hasher_u64(h, e->seq);
-    hasher_u64(h, e->agent_no);
-    hasher_str(h, e->call_id);
-    hasher_str(h, e->tool);
-    hasher_str(h, e->arguments);
-    hasher_str(h, e->path);
-    hasher_str(h, e->before);
-    hasher_str(h, e->after);
-    hasher_u64(h, (uint64_t)e->output_limit);
-    hasher_u64(h, (uint64_t)e->max_result);
-    hasher_add(h, e->conversation.bytes, sizeof e->conversation.bytes);
-    hasher_u64(h, (uint64_t)e->tools);
+    mark = mark_u64(mark, (uint64_t)e->kind);
+    mark = mark_u64(mark, (uint64_t)e->class);
+    mark = mark_u64(mark, e->seq);
+    mark = mark_u64(mark, e->agent_no);
+    mark = mark_str(mark, e->call_id);
+    mark = mark_str(mark, e->tool);
+    mark = mark_str(mark, e->arguments);
+    mark = mark_str(mark, e->path);
+    mark = mark_str(mark, e->before);
+    mark = mark_str(mark, e->after);
+    mark = mark_u64(mark, (uint64_t)e->output_limit);
+    mark = mark_u64(mark, (uint64_t)e->max_result);
+    mark = mark_u64(mark, e->conversation);
+    return mark_u64(mark, (uint64_t)e->tools);
 }

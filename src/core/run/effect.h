@@ -3,7 +3,7 @@
 #ifndef CADRE_CORE_RUN_EFFECT_H
 #define CADRE_CORE_RUN_EFFECT_H
 
-#include "base/hash.h"
+#include "base/str.h"
 #include "core/contract/tools.h"
 
 enum effect_kind {
@@ -29,11 +29,11 @@ struct effect {
     struct str path, before, after; /* TOOL of a prepared call, SETTLE */
     int64_t output_limit;           /* MODEL */
     int64_t max_result;             /* TOOL: bytes of text that fit into the conversation */
-    struct hash conversation;       /* MODEL: hash over what is sent */
+    uint64_t conversation;          /* MODEL: mark of what is sent */
     enum { TOOLS_OFFERED, TOOLS_WITHHELD } tools;
 };
 
-void effect_hash(struct hasher *h, const struct effect *effect);
+uint64_t effect_mark(uint64_t before, const struct effect *effect);
 const char *effect_kind_text(enum effect_kind kind);
 
 #endif

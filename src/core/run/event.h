@@ -23,7 +23,7 @@ struct contract;
 
 /* name, kind: S a string, I an integer (absent when INT64_MIN), J raw JSON text. */
 #define EVENT_FIELDS(X)                                                                            \
-    X(effects, S) /* of a fact: hash over all effects decided before it */                         \
+    X(effects, S) /* of a fact: mark of all effects decided before it */                           \
     X(run_id, S)                                                                                   \
     X(session_id, S)                                                                               \
     X(user_id, S)                                                                                  \
@@ -70,7 +70,7 @@ struct contract;
     X(provider, S)                                                                                 \
     X(origin, S)                                                                                   \
     X(tools, S)   /* offered | withheld */                                                         \
-    X(request, S) /* hash of the conversation that was sent */                                     \
+    X(request, S) /* mark of the conversation that was sent */                                     \
     X(estimate, I)                                                                                 \
     X(output_limit, I)                                                                             \
     X(calls, J)                                                                                    \

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/mark.h"
 #include "core/run/state.h"
 
 const char *run_status_text(enum run_status status)
@@ -257,9 +258,9 @@ static void print_calls(struct buf *out, const struct agent *a)
 
 static void print_agent(struct buf *out, const struct agent *a)
 {
-    char hex[HASH_HEX + 1], turn[HASH_HEX + 1];
-    hash_hex(&a->conversation, hex);
-    hash_hex(&a->last_turn_hash, turn);
+    char hex[MARK_HEX + 1], turn[MARK_HEX + 1];
+    mark_hex(a->conversation, hex);
+    mark_hex(a->last_turn, turn);
     buf_printf(out, "agent %u parent=%u id=%.*s task=%.*s for=%.*s life=%s phase=%d slot=%d\n",
                a->no, a->parent_no, STR_FMT(a->id), STR_FMT(a->task_id), STR_FMT(a->parent_call),
                life_text(a->life), a->phase, a->slot);

@@ -41,7 +41,7 @@ struct run {
     uint64_t changes; /* grows when anything may have been changed: what was read before is old */
     struct map known_texts; /* of each path that was read for a child: gathered.c's */
     enum { TIMES_UNKNOWN, TIMES_KNOWN } times; /* KNOWN: requests said how long they took */
-    struct hash effects; /* rolling hash over all decided effects; not part of the folded state */
+    uint64_t effects; /* mark of all decided effects; not part of the folded state */
 };
 
 struct agent *run_agent_at(const struct run *run, uint32_t no);
@@ -96,7 +96,7 @@ void emit(struct deciding *d, struct event *event);   /* numbers, applies, adds 
 struct effect *effect_add(struct deciding *d, enum effect_kind kind, enum effect_class class,
                           const struct agent *agent, struct str call_id);
 void effect_seal(struct deciding *d,
-                 const struct effect *effect); /* when filled in: takes it into the rolling hash */
+                 const struct effect *effect); /* when filled in: takes it into the run's mark */
 
 /* turn.c: an agent's loop */
 void turn_advance(struct deciding *d, struct agent *agent);

@@ -1,6 +1,7 @@
 /* An agent's loop: may it ask, what does the request cost, what does the reply mean. One turn is: advance → model.requested →
  * reply → calls → results → advance. Pure. */
 #include "base/json.h"
+#include "base/mark.h"
 #include "core/run/state.h"
 
 #define TOOL_TOKENS 150 /* estimate for one tool's schema, until the server reports real numbers */
@@ -123,8 +124,8 @@ static void ask(struct deciding *d, struct agent *agent, const struct model_sett
                 int64_t estimate, const struct amount *amount, int64_t output_limit)
 {
     bool withheld = agent->turns == TURNS_LAST || agent->compact_at != 0;
-    char hex[HASH_HEX + 1];
-    hash_hex(&agent->conversation, hex);
+    char hex[MARK_HEX + 1];
+    mark_hex(agent->conversation, hex);
     struct event *e = draft(d, agent->no, EVENT_MODEL_REQUESTED);
     e->call_id = arena_printf(&d->out->arena, "m%llu", (unsigned long long)(d->run->seq + 1));
     e->name = keep(d, model->name);
@@ -137,7 +138,7 @@ static void ask(struct deciding *d, struct agent *agent, const struct model_sett
     e->output_limit = output_limit;
     e->tokens = amount->tokens;
     e->cost_nano = amount->cost_nano;
-    e->request = keep(d, (struct str){hex, 16});
+    e->request = keep(d, (struct str){hex, MARK_HEX});
     emit(d, e);
     if (budget_limited(&agent->account)) {
         struct event *reserved = draft(d, agent->no, EVENT_BUDGET_RESERVED);
