@@ -19,6 +19,7 @@
 #define LOOK_MS 100   /* how often `cancelled` is looked at */
 #define DRAIN_MS 2000 /* for output that is still in the pipes when the program has ended */
 #define REAP_MS 10000 /* a killed program that takes longer hangs in the kernel */
+#define END_MS 3000   /* for a program that ends itself when its lifeline is cut */
 #define KEEP_LEAST 1024
 #define LEFT_OUT_MAX 96 /* bytes of the line in the middle */
 
@@ -41,7 +42,8 @@ struct supervision {
     pid_t pid;
     size_t written; /* of the input */
     int64_t started, deadline;
-    bool killed;
+    bool killed; /* or about to end itself */
+    bool cut;    /* the lifeline, and the group is still to be killed if that does not help */
 };
 
 /* --- what is kept ------------------------------------------------------------------------------------------------------- */
@@ -263,14 +265,26 @@ static void give_input(struct supervision *s, struct pipes *pipes)
     close_handle(&pipes->input[1]);
 }
 
+static void kill_group(struct supervision *s)
+{
+    s->cut = false;
+    kill(-s->pid, SIGKILL);
+    s->deadline = clock_monotonic_ms() + REAP_MS;
+}
+
 static void kill_all(struct supervision *s, enum process_end why)
 {
     if (s->killed)
         return;
     s->killed = true;
     s->outcome->end = why;
-    kill(-s->pid, SIGKILL);
-    s->deadline = clock_monotonic_ms() + REAP_MS;
+    if (s->command->lifeline != NULL) {
+        s->cut = true;
+        close_handle(s->command->lifeline);
+        s->deadline = clock_monotonic_ms() + END_MS;
+        return;
+    }
+    kill_group(s);
 }
 
 /* How the program ended; it stays in the process table until here, so that its id cannot mean another. One that cannot even be
@@ -304,6 +318,8 @@ static void supervise(struct supervision *s, struct pipes *pipes)
             kill_all(s, PROCESS_CANCELLED);
         else if (now >= s->deadline && !s->killed)
             kill_all(s, PROCESS_TIMEOUT);
+        else if (now >= s->deadline && s->cut)
+            kill_group(s);
         else if (now >= s->deadline)
             break;
         if (poll(s->polls, POLL_COUNT, wait_for(s, now)) <= 0)

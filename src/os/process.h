@@ -28,6 +28,9 @@ struct process_command {
     int directory;                  /* descriptor of the working directory; -1: the caller's */
     const int *handles;             /* further descriptors: the program has them as 3, 4, … */
     size_t handle_count;
+    /* Our end of a pipe, or NULL. Whoever has the other end ends itself, with all that it started, when this one is closed: that is
+     * how the program is killed, and only if it is not gone soon after, its group. Set to -1 when it was closed. */
+    int *lifeline;
     struct str input; /* for its standard input; empty: /dev/null */
     enum process_streams streams;
     int64_t wall_ms;              /* > 0 */

@@ -1,0 +1,38 @@
+/* Names that a command must not make, where they do not exist yet: `.git`, `.cadre`, `cadre.yaml`.
+ *
+ * A mount needs something to be mounted on, so a missing name gets a placeholder: an empty directory without write permission. It is
+ * of no interest to git, which neither tracks empty directories nor takes one for a repository. Removing a directory detaches
+ * what is mounted on it in every other namespace, so a placeholder that is still a wall of another command must stay: each
+ * command holds a shared lock (flock) on the directory that the placeholders are in, whatever process it runs in, and only who
+ * gets the lock alone may remove them. The last one out cleans up; after a crash, the next one. rmdir takes nothing but an
+ * empty directory, so there is nothing to lose. */
+#ifndef CADRE_SANDBOX_GUARD_H
+#define CADRE_SANDBOX_GUARD_H
+
+#include "base/err.h"
+#include "base/str.h"
+
+#define GUARDS_MAX 64
+
+struct guard {
+    int directory;        /* that holds the lock */
+    const char *names[3]; /* of placeholders in it */
+    size_t name_count;
+};
+
+struct guards {
+    struct guard items[GUARDS_MAX];
+    size_t count;
+};
+
+/* The root of a workspace has more names of its own than other directories that may be written. */
+enum guard_kind { GUARD_DIRECTORY, GUARD_ROOT };
+
+/* The names that are kept in such a directory; NULL at the end. */
+const char *const *guard_names(enum guard_kind kind);
+/* Makes what is missing in the directory (normal form, beneath the workspace). Nothing is made where it is no directory. */
+NODISCARD int guards_add(struct guards *guards, int workspace, const char *path,
+                         enum guard_kind kind, struct err *err);
+void guards_release(struct guards *guards);
+
+#endif

@@ -1,0 +1,167 @@
+/* The program that stands between cadre and a confined command. It reads the policy, makes new namespaces, and waits for the first
+ * process in them, which builds the walls (launcher_root.c, launcher_walls.c) and then runs the command (launcher_init.c).
+ *
+ * Who dies when: the first process ends when its command has ended or when the lifeline does, and the kernel then kills whoever
+ * is left in the namespace. This process ends after it: when cadre sees that, everything is dead. One thread, no heap but the
+ * message's. */
+#include "sandbox/launcher.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void launch_say(const char *line)
+{
+    size_t n = strlen(line);
+    ssize_t written = write(LAUNCH_STATUS, line, n);
+    (void)written; /* nobody listens: nothing to be done about it */
+}
+
+static void say_why(const char *wall, const char *format, va_list args, int number)
+{
+    char line[LAUNCH_STATUS_MAX], text[LAUNCH_STATUS_MAX - 128];
+    vsnprintf(text, sizeof text, format, args);
+    if (number != 0)
+        snprintf(line, sizeof line, "! %s %s: %s\n", wall, text, strerror(number));
+    else
+        snprintf(line, sizeof line, "! %s %s\n", wall, text);
+    launch_say(line);
+}
+
+void launch_fail(const char *wall, const char *format, ...)
+{
+    int number = errno;
+    va_list args;
+    va_start(args, format);
+    say_why(wall, format, args, number);
+    va_end(args);
+    _exit(1);
+}
+
+void launch_refuse(const char *wall, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say_why(wall, format, args, 0);
+    va_end(args);
+    _exit(1);
+}
+
+bool launch_has(const struct launch *launch, enum launch_wall wall)
+{
+    return (launch->head->walls & (1u << wall)) != 0;
+}
+
+static void write_text(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, text, strlen(text)) < 0)
+        launch_fail("namespaces", "cannot write %s", path);
+    close(fd);
+}
+
+/* Inside, the user has the numbers that it has outside, and there is nobody else. */
+static void map_user(uid_t uid, gid_t gid)
+{
+    char line[64];
+    snprintf(line, sizeof line, "%u %u 1\n", uid, uid);
+    write_text("/proc/self/uid_map", line);
+    write_text("/proc/self/setgroups", "deny");
+    snprintf(line, sizeof line, "%u %u 1\n", gid, gid);
+    write_text("/proc/self/gid_map", line);
+}
+
+/* Killed with its parent; cadre may be gone already, which only the lifeline tells. */
+static void die_with_parent(void)
+{
+    struct pollfd lifeline = {LAUNCH_LIFELINE, POLLIN, 0};
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+        launch_fail("namespaces", "cannot ask to die with the parent");
+    if (poll(&lifeline, 1, 0) != 0)
+        _exit(1);
+}
+
+/* The first process of the new namespaces. */
+static _Noreturn void be_first(struct launch *launch, uid_t uid, gid_t gid)
+{
+    die_with_parent();
+    if (launch_has(launch, LAUNCH_WALL_NAMESPACES)) {
+        map_user(uid, gid);
+        if (sethostname("cadre", 5) != 0)
+            launch_fail("namespaces", "cannot set the host name");
+        if (launch->head->network != LAUNCH_NET_FULL)
+            launch_raise_loopback();
+        launch_make_root(launch);
+    }
+    launch_drop_privileges();
+    launch_restrict_files(launch);
+    launch_set_limits(launch);
+    launch_restrict_calls(launch);
+    /* What drops privileges also forgets who to die with. */
+    die_with_parent();
+    if (launch->head->network == LAUNCH_NET_RELAY)
+        launch_start_relay(launch);
+    launch_command(launch);
+}
+
+/* A mount can only be copied from a namespace of one's own, so the descriptor is followed to its name here, and opened again, and
+ * compared, in the new namespace. */
+static void find_workspace(struct launch *launch)
+{
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", LAUNCH_WORKSPACE);
+    ssize_t n = readlink(link, launch->workspace_now, sizeof launch->workspace_now - 1);
+    if (n <= 0)
+        launch_fail("namespaces", "cannot find the workspace through /proc");
+    launch->workspace_now[n] = '\0';
+}
+
+static pid_t start_first(const struct launch *launch)
+{
+    unsigned long flags = SIGCHLD;
+    if (launch_has(launch, LAUNCH_WALL_NAMESPACES)) {
+        flags |= CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
+                 CLONE_NEWCGROUP;
+        if (launch->head->network != LAUNCH_NET_FULL)
+            flags |= CLONE_NEWNET;
+    }
+    return (pid_t)syscall(SYS_clone, flags, NULL, NULL, NULL, NULL);
+}
+
+int main(void)
+{
+    static struct launch launch;
+    uid_t uid = geteuid();
+    gid_t gid = getegid();
+    int status = 0;
+    die_with_parent();
+    close(LAUNCH_IMAGE);
+    launch_read_message(&launch);
+    close(LAUNCH_MESSAGE);
+    umask(022);
+    find_workspace(&launch);
+    /* Further groups would be kept: they cannot be given up inside. An ordinary user may not, and keeps them. */
+    if (uid == 0 && setgroups(0, NULL) != 0)
+        launch_fail("namespaces", "cannot leave the groups");
+    pid_t first = start_first(&launch);
+    if (first < 0)
+        launch_fail("namespaces", "cannot make namespaces");
+    if (first == 0)
+        be_first(&launch, uid, gid);
+    close_range(0, ~0u, 0); /* whoever reads the command's output waits for its last writer */
+    while (waitpid(first, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return 0;
+}

@@ -1,0 +1,175 @@
+/* The first process of the namespace: starts the command, reaps whoever is left to it, watches the memory and the lifeline. Its end is
+ * everybody's end. Signals from inside do not reach it, and nobody inside may look into it. */
+#include "sandbox/launcher.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define WATCH_MS 200
+
+extern char **environ;
+
+/* --- memory --------------------------------------------------------------------------------------------------------------------- */
+
+static long long read_number(const char *path, const char *after)
+{
+    char text[4096];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    if (n <= 0)
+        return -1;
+    text[n] = '\0';
+    const char *found = strstr(text, after);
+    return found == NULL ? -1 : strtoll(found + strlen(after), NULL, 10);
+}
+
+/* Bytes that a process holds: quick (what is shared counts for each) or exact (shared by all who have it). */
+enum precision { QUICK, EXACT };
+
+static unsigned long long held_by(const char *process, enum precision precision)
+{
+    char path[64];
+    long long number = -1;
+    if (precision == EXACT) {
+        snprintf(path, sizeof path, "/proc/%.20s/smaps_rollup", process);
+        number = read_number(path, "\nPss:");
+        if (number >= 0)
+            return (unsigned long long)number * 1024;
+    }
+    snprintf(path, sizeof path, "/proc/%.20s/statm", process);
+    number = read_number(path, " ");
+    return number < 0 ? 0 : (unsigned long long)number * (unsigned long long)sysconf(_SC_PAGESIZE);
+}
+
+/* All of the namespace, /tmp included. */
+static unsigned long long held_by_all(enum precision precision, size_t *processes)
+{
+    struct statvfs tmp;
+    unsigned long long sum = 0;
+    DIR *proc = opendir("/proc");
+    struct dirent *entry;
+    *processes = 0;
+    while (proc != NULL && (entry = readdir(proc)) != NULL)
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9') {
+            sum += held_by(entry->d_name, precision);
+            ++*processes;
+        }
+    if (proc != NULL)
+        closedir(proc);
+    if (statvfs("/tmp", &tmp) == 0)
+        sum += (unsigned long long)(tmp.f_blocks - tmp.f_bfree) * tmp.f_frsize;
+    return sum;
+}
+
+/* Ends everything when it holds too much. Address space is not limited: sanitizers and other runtimes reserve terabytes of it. */
+static void watch(const struct launch *launch)
+{
+    size_t processes;
+    if (!launch_has(launch, LAUNCH_WALL_NAMESPACES))
+        return;
+    if (held_by_all(QUICK, &processes) > launch->head->memory_bytes &&
+        held_by_all(EXACT, &processes) > launch->head->memory_bytes) {
+        launch_say("m\n");
+        _exit(1);
+    }
+    if (processes > launch->head->processes + 2) {
+        launch_say("p\n");
+        _exit(1);
+    }
+}
+
+/* --- the command ------------------------------------------------------------------------------------------------------------------- */
+
+static pid_t start_command(const struct launch *launch, const sigset_t *mask)
+{
+    /* volatile: the child of vfork writes it, and this process reads it */
+    volatile int number = 0;
+    pid_t pid = vfork();
+    if (pid == 0) {
+        setsid();
+        sigprocmask(SIG_SETMASK, mask, NULL);
+        close_range(3, ~0u, 0);
+        execvp(launch->argv[0], launch->argv);
+        number = errno;
+        _exit(127);
+    }
+    if (pid < 0)
+        launch_fail("limits", "cannot start a process");
+    if (number != 0) {
+        errno = number;
+        launch_fail("command", "cannot run %s", launch->argv[0]);
+    }
+    return pid;
+}
+
+static void report(int status)
+{
+    char line[32];
+    if (WIFEXITED(status))
+        snprintf(line, sizeof line, "x %d\n", WEXITSTATUS(status));
+    else
+        snprintf(line, sizeof line, "k %d\n", WTERMSIG(status));
+    launch_say(line);
+}
+
+/* True when the command itself has ended. */
+static bool reap(pid_t command, int *status)
+{
+    pid_t pid;
+    int ended;
+    bool found = false;
+    while ((pid = waitpid(-1, &ended, WNOHANG)) > 0)
+        if (pid == command) {
+            *status = ended;
+            found = true;
+        }
+    return found;
+}
+
+void launch_command(const struct launch *launch)
+{
+    sigset_t none, children;
+    int status = 0;
+    sigemptyset(&none);
+    sigemptyset(&children);
+    sigaddset(&children, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &children, NULL);
+    int signals = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
+    environ = launch->environment;
+    if (chdir(launch->directory) != 0)
+        launch_fail("command", "cannot start in %s", launch->directory);
+    if (signals < 0)
+        launch_fail("command", "cannot wait for processes");
+    pid_t command = start_command(launch, &none);
+    /* Only the command writes its output, and only the command reads its input. */
+    close_range(0, 2, 0);
+    struct pollfd polls[] = {{LAUNCH_LIFELINE, POLLIN, 0}, {signals, POLLIN, 0}};
+    for (;;) {
+        int ready = poll(polls, 2, WATCH_MS);
+        struct signalfd_siginfo info;
+        if (ready == 0)
+            watch(launch);
+        if (polls[0].revents != 0)
+            _exit(1);
+        if (polls[1].revents != 0) {
+            ssize_t n = read(signals, &info, sizeof info);
+            (void)n; /* how many there were does not matter: all are reaped */
+            if (reap(command, &status))
+                break;
+        }
+    }
+    report(status);
+    _exit(0);
+}

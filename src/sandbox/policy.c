@@ -1,0 +1,261 @@
+/* What a command may see and change, as the launcher's message: views of the workspace in the order of mounting, names that must not
+ * be made, the built environment, limits. Any thread. */
+#include "sandbox/policy.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "os/scope.h"
+
+#define PROCESSES_DEFAULT 512
+#define PROCESSES_LEAST 16
+#define FILE_BYTES_DEFAULT ((int64_t)4 << 30)
+#define OPEN_FILES_DEFAULT 8192
+#define MEMORY_LEAST ((uint64_t)2 << 30)
+
+/* --- lists --------------------------------------------------------------------------------------------------------------------- */
+
+struct list {
+    struct buf *area;
+    struct launch_part *part;
+    bool broken; /* a text with a NUL in it */
+};
+
+static struct list list_begin(struct buf *area, struct launch_part *part)
+{
+    *part = (struct launch_part){.at = (uint32_t)area->n};
+    return (struct list){area, part, false};
+}
+
+static void list_add(struct list *list, struct str text)
+{
+    if (text.n > 0 && memchr(text.p, '\0', text.n) != NULL)
+        list->broken = true;
+    buf_str(list->area, text);
+    buf_char(list->area, '\0');
+    list->part->count++;
+}
+
+/* --- views --------------------------------------------------------------------------------------------------------------------- */
+
+static struct str next_component(struct str *path)
+{
+    const char *slash = memchr(path->p, '/', path->n);
+    struct str component = {path->p, slash != NULL ? (size_t)(slash - path->p) : path->n};
+    size_t skip = component.n < path->n ? component.n + 1 : component.n;
+    *path = (struct str){path->p + skip, path->n - skip};
+    return component;
+}
+
+/* Repositories and cadre's own files are never written by a command, even where a contract names them. */
+static bool is_kept(struct str path)
+{
+    struct str first = next_component(&path);
+    if (str_is(first, ".cadre") || str_is(first, "cadre.yaml") || scope_is_git(first))
+        return true;
+    while (path.n > 0)
+        if (scope_is_git(next_component(&path)))
+            return true;
+    return false;
+}
+
+static bool covered(struct str path, const struct str *paths, size_t count, size_t self)
+{
+    for (size_t i = 0; i < count; i++) {
+        bool same = str_eq(path, paths[i]);
+        if (i != self && path_within(path, paths[i]) && (!same || i < self))
+            return true;
+    }
+    return false;
+}
+
+static void add_view(struct list *views, struct arena *arena, char kind, struct str path)
+{
+    list_add(views, arena_printf(arena, "%c%.*s", kind, STR_FMT(path)));
+}
+
+static int guard_write_path(const struct policy *policy, struct guards *guards, struct list *views,
+                            struct str path, struct err *err)
+{
+    enum guard_kind kind = str_is(path, ".") ? GUARD_ROOT : GUARD_DIRECTORY;
+    const char *const *names = guard_names(kind);
+    const char *text = arena_copy(policy->arena, path).p;
+    if (guards_add(guards, policy->walls->workspace, text, kind, err) != 0)
+        return -1;
+    int directory =
+        scope_open_beneath(policy->walls->workspace, text, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0)
+        return 0;
+    close(directory);
+    for (size_t i = 0; names[i] != NULL; i++)
+        add_view(views, policy->arena, LAUNCH_VIEW_KEEP,
+                 kind == GUARD_ROOT ? str_from(names[i])
+                                    : arena_printf(policy->arena, "%s/%s", text, names[i]));
+    return 0;
+}
+
+/* Reads first, then what is writable on top of them, then what is kept within that. */
+static int add_views(const struct policy *policy, struct guards *guards, struct list *views,
+                     struct err *err)
+{
+    const struct sandbox_walls *walls = policy->walls;
+    size_t count = 0;
+    struct str *writes = arena_alloc(policy->arena, (walls->write_count + 1) * sizeof *writes);
+    for (size_t i = 0; i < walls->write_count; i++)
+        if (!is_kept(walls->write_paths[i]))
+            writes[count++] = walls->write_paths[i];
+    for (size_t i = 0; i < walls->read_count; i++)
+        if (!covered(walls->read_paths[i], writes, count, SIZE_MAX) &&
+            !covered(walls->read_paths[i], walls->read_paths, walls->read_count, i))
+            add_view(views, policy->arena, LAUNCH_VIEW_READ, walls->read_paths[i]);
+    for (size_t i = 0; i < count; i++)
+        if (!covered(writes[i], writes, count, i))
+            add_view(views, policy->arena, LAUNCH_VIEW_WRITE, writes[i]);
+    for (size_t i = 0; i < count; i++)
+        if (!covered(writes[i], writes, count, i) &&
+            guard_write_path(policy, guards, views, writes[i], err) != 0)
+            return -1;
+    return 0;
+}
+
+/* --- environment --------------------------------------------------------------------------------------------------------------- */
+
+static bool has_variable(const struct list *list, const char *name, size_t n)
+{
+    const char *text = list->area->p + list->part->at;
+    for (uint32_t i = 0; i < list->part->count; i++, text += strlen(text) + 1)
+        if (strncmp(text, name, n) == 0 && text[n] == '=')
+            return true;
+    return false;
+}
+
+/* "NAME=value"; the first one given holds. */
+static void add_variable(struct list *list, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    if (equals != NULL && equals > text && !has_variable(list, text, (size_t)(equals - text)))
+        list_add(list, str_from(text));
+}
+
+static void add_environment(const struct policy *policy, struct list *list)
+{
+    static const char *const built[] = {
+        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "HOME=" LAUNCH_HOME,
+        "LANG=C.UTF-8",
+        "TERM=dumb",
+        "TMPDIR=/tmp",
+        "USER=user",
+        "LOGNAME=user",
+        "SHELL=/bin/sh",
+    };
+    const struct sandbox_options *options = policy->options;
+    const char *const *variables = policy->command->variables;
+    for (; variables != NULL && *variables != NULL; variables++)
+        add_variable(list, *variables);
+    for (size_t i = 0; i < options->environment_count; i++) {
+        const char *name = arena_copy(policy->arena, options->environment[i]).p;
+        const char *value = getenv(name);
+        if (value != NULL)
+            add_variable(list, arena_printf(policy->arena, "%s=%s", name, value).p);
+    }
+    for (size_t i = 0; i < sizeof built / sizeof built[0]; i++)
+        add_variable(list, built[i]);
+}
+
+/* --- numbers ------------------------------------------------------------------------------------------------------------------- */
+
+/* What the call asks for, within what the operator allows. */
+static uint64_t limit(int64_t asked, int64_t operators, int64_t usual)
+{
+    int64_t most = operators > 0 ? operators : usual;
+    return (uint64_t)(asked > 0 && asked < most ? asked : most);
+}
+
+/* Half of the machine. */
+static int64_t usual_memory(void)
+{
+    struct sysinfo info;
+    uint64_t half = sysinfo(&info) == 0 ? (uint64_t)info.totalram * info.mem_unit / 2 : 0;
+    return (int64_t)(half > MEMORY_LEAST ? half : MEMORY_LEAST);
+}
+
+static void fill_numbers(const struct policy *policy, struct launch_head *head)
+{
+    const struct sandbox_limits *asked = &policy->walls->limits;
+    const struct sandbox_limits *most = &policy->options->limits;
+    for (int wall = 0; wall < LAUNCH_WALL_COUNT; wall++)
+        if (!policy->options->off[wall])
+            head->walls |= 1u << wall;
+    head->network = policy->walls->network == SANDBOX_NET_FULL    ? LAUNCH_NET_FULL
+                    : policy->walls->network == SANDBOX_NET_RELAY ? LAUNCH_NET_RELAY
+                                                                  : LAUNCH_NET_NONE;
+    head->relay_port = (uint32_t)policy->walls->relay_port;
+    head->processes = limit(asked->processes, most->processes, PROCESSES_DEFAULT);
+    if (head->processes < PROCESSES_LEAST)
+        head->processes = PROCESSES_LEAST;
+    head->memory_bytes = limit(asked->memory_bytes, most->memory_bytes, usual_memory());
+    head->file_bytes = limit(asked->file_bytes, most->file_bytes, FILE_BYTES_DEFAULT);
+    head->open_files = limit(asked->open_files, most->open_files, OPEN_FILES_DEFAULT);
+}
+
+/* --- all of it ----------------------------------------------------------------------------------------------------------------- */
+
+static void add_names(const struct policy *policy, struct list *list)
+{
+    const struct sandbox_walls *walls = policy->walls;
+    struct str directory = policy->command->directory;
+    bool at_root = directory.n == 0 || str_is(directory, ".");
+    list_add(list, walls->workspace_path);
+    list_add(list, at_root ? walls->workspace_path
+                           : arena_printf(policy->arena, "%.*s/%.*s",
+                                          STR_FMT(walls->workspace_path), STR_FMT(directory)));
+    list_add(list, walls->network == SANDBOX_NET_RELAY ? walls->relay : STR(""));
+}
+
+static bool add_all(struct buf *area, struct launch_part *part, const struct str *texts,
+                    size_t count)
+{
+    struct list list = list_begin(area, part);
+    for (size_t i = 0; i < count; i++)
+        list_add(&list, texts[i]);
+    return !list.broken;
+}
+
+int policy_print(const struct policy *policy, struct guards *guards, struct buf *message,
+                 struct err *err)
+{
+    const struct sandbox_walls *walls = policy->walls;
+    struct launch_head head = {.magic = LAUNCH_MAGIC};
+    struct buf area;
+    buf_init(&area, LAUNCH_MESSAGE_MAX - sizeof head);
+    buf_init(message, LAUNCH_MESSAGE_MAX);
+    fill_numbers(policy, &head);
+    head.filter = (struct launch_part){0, (uint32_t)(policy->filter.n / 8)};
+    buf_str(&area, policy->filter);
+    struct list list = list_begin(&area, &head.argv);
+    for (const char *const *text = policy->command->argv; *text != NULL; text++)
+        list_add(&list, str_from(*text));
+    list = list_begin(&area, &head.environment);
+    add_environment(policy, &list);
+    struct list names = list_begin(&area, &head.names);
+    add_names(policy, &names);
+    bool whole =
+        !names.broken &&
+        add_all(&area, &head.shown, policy->options->shown, policy->options->shown_count) &&
+        add_all(&area, &head.hidden, walls->hidden, walls->hidden_count);
+    struct list views = list_begin(&area, &head.views);
+    int result = add_views(policy, guards, &views, err);
+    head.bytes = (uint32_t)(sizeof head + area.n);
+    buf_add(message, &head, sizeof head);
+    buf_str(message, buf_view(&area));
+    if (result == 0 && (!whole || views.broken))
+        result = err_set(err, ERR_USAGE, "a path has a NUL in it");
+    if (result == 0 && (area.failed || message->failed))
+        result = err_set(err, ERR_USAGE, "the command and its paths are too long");
+    buf_release(&area);
+    return result;
+}

@@ -1,0 +1,27 @@
+/* The sandbox of this machine: implements port/sandbox.h with namespaces, Landlock and seccomp, through a launcher that is embedded
+ * in this program. One for a process; any number of threads may run commands in it at once. */
+#ifndef CADRE_SANDBOX_SANDBOX_H
+#define CADRE_SANDBOX_SANDBOX_H
+
+#include "port/sandbox.h"
+#include "sandbox/message.h"
+
+struct sandbox;
+
+/* From the operator's config. Views live until sandbox_close. */
+struct sandbox_options {
+    bool off[LAUNCH_WALL_COUNT];   /* walls that were turned off by name */
+    struct sandbox_limits limits;  /* 0: built in */
+    const struct str *environment; /* names of variables that commands may see */
+    size_t environment_count;
+    const struct str *shown; /* further absolute paths that commands may read */
+    size_t shown_count;
+};
+
+struct sandbox *sandbox_open(const struct sandbox_options *options);
+void sandbox_close(struct sandbox *sandbox);
+const struct sandbox_port *sandbox_port(const struct sandbox *sandbox);
+/* Names of the walls that are off, "namespaces, seccomp", or empty. */
+struct str sandbox_missing(const struct sandbox *sandbox);
+
+#endif
