@@ -71,10 +71,20 @@ static void on_delta(void *user, struct str text)
                                          asking->flight.agent_no, text);
 }
 
+static void on_progress(void *user)
+{
+    struct asking *asking = user;
+    flight_alive(&asking->flight);
+}
+
 static void on_waiting(void *user, struct str reason)
 {
     struct asking *asking = user;
     struct live *live = flight_live(&asking->flight);
+    if (reason.n == 0)
+        flight_alive(&asking->flight);
+    else
+        flight_waits(&asking->flight);
     asking->left_at = reason.n == 0 ? asking->flight.engine->config.now() : 0;
     if (live != NULL && live->engine->config.watch.waiting != NULL)
         live->engine->config.watch.waiting(live->engine->config.watch.user, id_str(&live->id),
@@ -210,8 +220,11 @@ void ask_start(struct live *live, const struct effect *effect)
         abort();
     asking->ops = port.ops;
     asking->asked_at = asking->left_at = engine->config.now();
-    struct model_callbacks callbacks = {
-        .delta = on_delta, .done = on_done, .user = asking, .waiting = on_waiting};
+    struct model_callbacks callbacks = {.delta = on_delta,
+                                        .done = on_done,
+                                        .user = asking,
+                                        .waiting = on_waiting,
+                                        .progress = on_progress};
     flight_init(&asking->flight, live, effect, on_abort);
     if (port.ops->start(port.client, &request, &callbacks, &asking->call, &err) != 0) {
         flight_release(&asking->flight);

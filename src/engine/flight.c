@@ -27,6 +27,8 @@ void flight_init(struct flight *flight, struct live *live, const struct effect *
     flight->at = &live->flights;
     live->flights = flight;
     live->engine->flights++;
+    flight_alive(flight);
+    idle_arm(live);
 }
 
 void flight_unlink(struct flight *flight)

@@ -72,6 +72,16 @@ static void on_deadline(uv_timer_t *timer)
     live_input(live, &input);
 }
 
+static uv_timer_t *timer_new(struct live *live)
+{
+    uv_timer_t *timer = malloc(sizeof *timer);
+    if (timer == NULL)
+        abort();
+    uv_timer_init(live->engine->config.loop, timer);
+    timer->data = live;
+    return timer;
+}
+
 struct live *live_new(struct engine *engine, struct str run_id)
 {
     struct live *live = calloc(1, sizeof *live);
@@ -79,11 +89,8 @@ struct live *live_new(struct engine *engine, struct str run_id)
         abort();
     live->engine = engine;
     memcpy(live->id.text, run_id.p, ID_LENGTH);
-    live->timer = malloc(sizeof *live->timer);
-    if (live->timer == NULL)
-        abort();
-    uv_timer_init(engine->config.loop, live->timer);
-    live->timer->data = live;
+    live->timer = timer_new(live);
+    live->idle = timer_new(live);
     map_set(&engine->lives, id_str(&live->id), live);
     return live;
 }
@@ -100,6 +107,7 @@ static void live_free(struct live *live)
     if (live->scope != NULL)
         live->engine->config.tools->close_scope(live->scope);
     uv_close((uv_handle_t *)live->timer, handle_free);
+    uv_close((uv_handle_t *)live->idle, handle_free);
     pump_free(live->pump);
     free(live);
 }
@@ -124,6 +132,7 @@ void live_end(struct live *live)
 {
     live->ending = true;
     uv_timer_stop(live->timer);
+    uv_timer_stop(live->idle);
     if (live->flights != NULL)
         return; /* flight_unlink comes back here with the last one */
     struct task *task = task_new(live->engine, id_str(&live->id));

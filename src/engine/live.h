@@ -2,6 +2,8 @@
 #ifndef CADRE_ENGINE_LIVE_H
 #define CADRE_ENGINE_LIVE_H
 
+#include <stdatomic.h>
+
 #include "base/map.h"
 #include "engine/engine.h"
 #include "engine/journal.h"
@@ -25,6 +27,7 @@ struct live {
     uint64_t epoch;
     struct pump *pump; /* NULL while the lease is being taken */
     uv_timer_t *timer; /* the run's earliest deadline */
+    uv_timer_t *idle;  /* the next look at whether effects show signs of life */
     struct scope
         *scope; /* the workspace, opened once: whoever swaps the path later changes nothing */
     struct err scope_problem; /* why it could not be opened */
@@ -77,7 +80,10 @@ struct flight {
     uint32_t agent_no;
     struct str call_id; /* owned */
     void (*abort)(struct flight *flight);
+    atomic_int_least64_t alive_at; /* its last sign of life, or FLIGHT_WAITS */
+    int64_t told_at;               /* when its run was last told that it is idle */
 };
+#define FLIGHT_WAITS INT64_MAX /* for its turn: it cannot show any */
 void flight_init(struct flight *flight, struct live *live, const struct effect *effect,
                  void (*abort)(struct flight *));
 void flight_unlink(struct flight *flight);
@@ -85,6 +91,11 @@ void flight_unlink(struct flight *flight);
 struct live *flight_live(const struct flight *flight);
 struct flight *flight_find(struct live *live, uint32_t agent_no, struct str call_id);
 void flight_release(struct flight *flight);
+
+/* idle.c */
+void flight_alive(struct flight *flight); /* any thread */
+void flight_waits(struct flight *flight);
+void idle_arm(struct live *live); /* an effect has begun: it will be looked at */
 
 /* wake.c: a datagram socket that others write one byte to when there is something in the inbox. */
 struct wake *wake_new(struct engine *engine, struct err *err);

@@ -168,9 +168,17 @@ static void gather(struct work *work, const struct js *paths)
     work->input.kind = INPUT_FACTS;
 }
 
+/* Any thread. */
+static void on_progress(void *user, struct str text)
+{
+    struct work *work = user;
+    flight_alive(&work->flight);
+}
+
 static void on_pool(uv_work_t *request)
 {
     struct work *work = request->data;
+    flight_alive(&work->flight);
     struct err err = ERR_INIT;
     bool needs_tool = work->kind != EFFECT_GATHER;
     if ((needs_tool && work->tool == NULL) || work->context.scope == NULL) {
@@ -264,6 +272,7 @@ void work_start(struct live *live, const struct effect *effect)
     arena_init(&work->arena);
     buf_init(&work->text, (size_t)effect->max_result * 8 + (1 << 16));
     flight_init(&work->flight, live, effect, on_abort);
+    flight_waits(&work->flight); /* until a thread is free */
     work->kind = effect->kind;
     work->port = engine->config.tools;
     work->tool = engine->config.tools->find(effect->tool);
@@ -287,6 +296,8 @@ void work_start(struct live *live, const struct effect *effect)
         .agent_no = effect->agent_no,
         .call_id = arena_printf(&work->arena, "%s-%u-%.*s", live->id.text, effect->agent_no,
                                 STR_FMT(effect->call_id)),
+        .progress = on_progress,
+        .progress_user = work,
         .cancelled = &work->cancelled,
         .max_result = (size_t)effect->max_result,
         .arena = &work->arena};

@@ -171,6 +171,7 @@ static enum sse_next on_event(void *user, const struct sse_event *event)
     struct str data = trim(event->data);
     if (data.n == 0)
         return SSE_GO_ON;
+    decoder->heard += !str_is(event->type, "ping");
     if (str_is(data, "[DONE]")) {
         decoder->done = true;
         return SSE_STOP;

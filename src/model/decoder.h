@@ -70,6 +70,7 @@ struct decoder {
     size_t shown; /* bytes of it that are whole and were shown */
     struct buf finish, response_id, model;
     struct usage usage;
+    uint64_t heard;        /* pieces that came; what only keeps the connection open is none */
     bool has_answer;       /* a part of one came */
     bool has_call;         /* so did a part of a call */
     bool done;             /* the stream's end, or the one document, came */

@@ -114,6 +114,12 @@ static void on_delta(void *user, struct str text)
     call->callbacks.delta(call->callbacks.user, text);
 }
 
+static void on_progress(void *user)
+{
+    struct model_call *call = user;
+    call->callbacks.progress(call->callbacks.user);
+}
+
 static void on_waiting(void *user, struct str reason)
 {
     struct model_call *call = user;
@@ -141,7 +147,9 @@ static int port_start(struct model_client *client, const struct model_request *r
     const struct model_callbacks ours = {.delta = callbacks->delta != NULL ? on_delta : NULL,
                                          .done = on_done,
                                          .user = call,
-                                         .waiting = on_waiting};
+                                         .waiting = on_waiting,
+                                         .progress =
+                                             callbacks->progress != NULL ? on_progress : NULL};
     *call = (struct model_call){
         .client = client, .callbacks = *callbacks, .started_ms = clock_monotonic_ms()};
     arena_init(&call->arena);

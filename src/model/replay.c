@@ -315,6 +315,8 @@ static void call_stream(struct model_call *call, int64_t now)
         return;
     struct str piece = {text.p + call->streamed, due - call->streamed};
     call->streamed = due;
+    if (call->callbacks.progress != NULL)
+        call->callbacks.progress(call->callbacks.user);
     if (call->callbacks.delta != NULL)
         call->callbacks.delta(call->callbacks.user, piece);
 }

@@ -260,6 +260,13 @@ static void on_delta(void *user, struct str text)
         call->callbacks.delta(call->callbacks.user, text);
 }
 
+static void on_progress(void *user)
+{
+    struct model_call *call = user;
+    if (call->callbacks.progress != NULL)
+        call->callbacks.progress(call->callbacks.user);
+}
+
 static void on_done(void *user, const struct model_reply *reply,
                     const struct model_failure *failure);
 
@@ -267,7 +274,8 @@ static int inner_start(struct model_call *call, const struct model_request *requ
                        struct err *err)
 {
     const struct model_port *inner = &call->provider->client->inner;
-    const struct model_callbacks callbacks = {.delta = on_delta, .done = on_done, .user = call};
+    const struct model_callbacks callbacks = {
+        .delta = on_delta, .done = on_done, .user = call, .progress = on_progress};
     call->state = CALL_STARTED;
     return inner->ops->start(inner->client, request, &callbacks, &call->inner, err);
 }

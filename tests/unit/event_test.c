@@ -350,7 +350,9 @@ static const char *const meanings[EVENT_TYPE_COUNT] = {
     [EVENT_SUBAGENT_COMPLETED] = "Its work is integrated.",
     [EVENT_SUBAGENT_CLOSED] = "Cleaned up; exactly one for each child, and nothing follows.",
     [EVENT_ITEM_REFUSED] = "A task of a delegation gets no child: refused or skipped, and why.",
-    [EVENT_RESULT_REUSED] = "The same task was done before by a child that could only read: its result is used again.",
+    [EVENT_AGENT_IDLE] = "Nothing came from its model or its tool for idle_timeout_ms.",
+    [EVENT_RESULT_REUSED] =
+        "The same task was done before by a child that could only read: its result is used again.",
     [EVENT_AGENT_AWAITING] = "A call waits for jobs that earlier calls started.",
     [EVENT_AGENT_STEERED] = "Its parent sent it a message, which it sees at its next turn.",
     [EVENT_RUN_PAUSED] = "The root made pause_at tool calls; its user is asked whether it goes on.",

@@ -156,6 +156,7 @@ static apply_fn *const table[EVENT_TYPE_COUNT] = {
     [EVENT_BUDGET_REFUSED] = apply_nothing,
     [EVENT_BUDGET_WARNED] = apply_nothing,
     [EVENT_TIMER_FIRED] = apply_timer,
+    [EVENT_AGENT_IDLE] = apply_idle,
 };
 
 int run_apply(struct run *run, const struct event *e, struct err *err)

@@ -40,6 +40,7 @@ apply_fn apply_settled;
 apply_fn apply_replied;
 apply_fn apply_failed_request;
 apply_fn apply_timer;
+apply_fn apply_idle;
 
 /* gathered.c */
 apply_fn apply_gathered;

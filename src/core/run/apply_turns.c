@@ -280,3 +280,12 @@ int apply_timer(struct run *run, struct agent *agent, const struct event *e, str
     }
     return apply_out_of_place(e, err);
 }
+
+/* It ends like an attempt whose time is used up. */
+int apply_idle(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    if (agent->no == 0 || agent->stopping != OUTCOME_NONE || !agent_busy(agent))
+        return apply_out_of_place(e, err);
+    agent->spent.timer = TIMER_ATTEMPT;
+    return 0;
+}

@@ -222,6 +222,39 @@ static void on_tick(struct deciding *d)
                             (long long)limit));
 }
 
+/* Who awaits children or an answer is not idle, whatever its other calls do: those have deadlines of their own. */
+static bool may_be_idle(const struct agent *agent, const struct input *input)
+{
+    int64_t limit = agent->contract.execution.idle_timeout_ms;
+    return agent->no != 0 && agent->stopping == OUTCOME_NONE && limit > 0 &&
+           input->idle_ms >= limit && agent->children_open == 0 && agent->calls_in[CALL_ASKED] == 0;
+}
+
+static void on_idle(struct deciding *d, const struct input *input)
+{
+    struct agent *agent = run_agent_at(d->run, input->agent_no);
+    if (agent == NULL || d->run->status != RUN_RUNNING || !may_be_idle(agent, input))
+        return;
+    const struct call *call = agent->phase == PHASE_TOOLS ? call_find(agent, input->call_id) : NULL;
+    bool asking = agent->phase == PHASE_ASKING && str_eq(agent->request_id, input->call_id);
+    bool working = call != NULL && call->awaits == CALL_WORKS && call->state != CALL_WAITING &&
+                   call->state != CALL_DONE;
+    if (!asking && !working)
+        return;
+    struct event *e = fact(d, agent->no, EVENT_AGENT_IDLE);
+    e->call_id = keep(d, input->call_id);
+    e->kind = asking ? STR("model") : STR("tool");
+    if (working)
+        e->tool = keep(d, call->call.name);
+    e->idle_ms = input->idle_ms;
+    struct str reason =
+        arena_printf(&d->out->arena, "idle: nothing came for %lld.%lld s from %s%.*s",
+                     (long long)(input->idle_ms / 1000), (long long)(input->idle_ms % 1000 / 100),
+                     asking ? "its model" : "the tool ", STR_FMT(e->tool));
+    emit(d, e);
+    agent_stop(d, agent, OUTCOME_TIMEOUT, reason);
+}
+
 /* What was under way when the last owner ended. Taken down before anything is settled: settling one thing may start others,
  * and those were not lost. */
 struct unfinished {
@@ -534,6 +567,9 @@ int run_decide(struct run *run, const struct input *input, struct decision *out,
         break;
     case INPUT_RESUME:
         on_resume(&d, input);
+        break;
+    case INPUT_SILENT:
+        on_idle(&d, input);
         break;
     case INPUT_TICK:
         if (run->status == RUN_RUNNING)

@@ -340,6 +340,10 @@ void event_summary(const struct event *e, struct buf *out)
         buf_text(out, "uses the result of ");
         add_label(out, e->task_id, " again");
         break;
+    case EVENT_AGENT_IDLE:
+        buf_printf(out, "nothing came for %lld ms from its ", (long long)e->idle_ms);
+        add_line(out, str_is(e->kind, "model") ? STR("model") : e->tool);
+        break;
     case EVENT_AGENT_AWAITING:
         buf_text(out, "waits for ");
         add_line(out, e->jobs);

@@ -92,6 +92,7 @@ struct contract;
     X(retry_after_ms, I)                                                                           \
     X(fallback, S) /* the model of the pool that is asked instead */                               \
     X(retry_at, I)                                                                                 \
+    X(idle_ms, I) /* without a sign of life */                                                     \
     X(partial, S)                                                                                  \
     X(sent, S) /* no: the request never left, so it costs nothing */                               \
     X(tokens, I)                                                                                   \
@@ -180,7 +181,8 @@ struct contract;
     X(BUDGET_SETTLED, "budget.settled", (tokens, cost_nano, used_tokens, used_cost_nano))          \
     X(BUDGET_REFUSED, "budget.refused", (reason))                                                  \
     X(BUDGET_WARNED, "budget.warned", (percent))                                                   \
-    X(TIMER_FIRED, "timer.fired", (effects, kind))
+    X(TIMER_FIRED, "timer.fired", (effects, kind))                                                 \
+    X(AGENT_IDLE, "agent.idle", (effects, kind, tool, idle_ms))
 
 enum event_type {
 #define X(symbol, text, fields) EVENT_##symbol,

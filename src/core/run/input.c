@@ -97,6 +97,10 @@ int input_from_event(const struct event *e, struct arena *arena, struct input_st
     case EVENT_TIMER_FIRED:
         input->kind = INPUT_TICK;
         return 0;
+    case EVENT_AGENT_IDLE:
+        input->kind = INPUT_SILENT;
+        input->idle_ms = e->idle_ms == EVENT_ABSENT ? 0 : e->idle_ms;
+        return 0;
     case EVENT_MODEL_REPLIED:
         input->kind = INPUT_REPLY;
         input->reply = &storage->reply;

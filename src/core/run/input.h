@@ -16,6 +16,7 @@ enum input_kind {
     INPUT_RESULT,   /* a tool ended */
     INPUT_LOST,     /* a tool's outcome cannot be known (after a crash, or aborted half-way) */
     INPUT_FACTS,    /* what a GATHER effect read */
+    INPUT_SILENT,   /* an effect has shown no sign of life for a while */
 };
 
 struct input {
@@ -45,6 +46,8 @@ struct input {
     struct str files_read, files_modified; /* JSON arrays of paths, or STR_NONE */
     /* INPUT_FACTS */
     struct str files; /* JSON array of {path, text | error} */
+    /* INPUT_SILENT */
+    int64_t idle_ms; /* since its last sign of life */
 };
 
 /* Rebuilds the input that a logged fact carries, for replay. reply and failure storage is the caller's; strings live in
