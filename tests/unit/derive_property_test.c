@@ -1,8 +1,9 @@
 /* The invariant as a property: whatever is asked for, a child lies within its parent, and a
  * grandchild within the child. Random settings, requests and facts; each accepted contract is
  * checked by contract_within and by a second check that is written here from CONTRACT.md and
- * shares no code with it; deriving again gives the same bytes, and so does reading what was
- * printed. DERIVE_PAIRS says how many parent/child pairs (20000), DERIVE_SEED where to start. */
+ * shares no code with it, and deriving again gives the same bytes; of every fifth, so does reading
+ * what was printed. DERIVE_PAIRS says how many parent/child pairs (100000), DERIVE_SEED where to
+ * start. */
 #include "core/contract/contract.h"
 
 #include <stdio.h>
@@ -10,14 +11,14 @@
 
 #include "check.h"
 
-enum { PAIRS = 20000 };
+enum { PAIRS = 100000, ROUND_TRIP_EVERY = 5 };
 
 struct world {
     uint64_t seed;
     struct arena arena;
     struct settings settings;
     struct model_settings models[4];
-    size_t refused, narrowed;
+    size_t accepted, refused, narrowed;
 };
 
 static uint64_t next_random(struct world *w)
@@ -117,7 +118,7 @@ static int64_t random_wish(struct world *w, int64_t least, int64_t most)
     return kind == 8 ? INT64_MAX / 2 : least + pick(w, most);
 }
 
-static struct delegation random_request(struct world *w)
+static struct delegation random_request(struct world *w, const struct contract *parent)
 {
     struct delegation r;
     delegation_init(&r, DOOR_SPAWN_AGENT);
@@ -126,6 +127,10 @@ static struct delegation random_request(struct world *w)
     r.task = PICK_TEXT(w, "fix it", "line one\nline two", "\xff broken \xc3 bytes", "ünï\tcode");
     if (pick(w, 4) == 0)
         r.role = PICK_TEXT(w, "researcher", "planner", "executor", "reviewer", "tester");
+    /* A parent that may start only some roles would refuse nearly everything else. */
+    const struct list *roles = &parent->permissions.spawn_roles;
+    if (roles->n > 0 && pick(w, 4))
+        r.role = roles->items[pick(w, (int64_t)roles->n)];
     if (pick(w, 3) == 0)
         r.mode = PICK_TEXT(w, "safe", "auto", "dangerous", "research", "plan", "review", "ci");
     if (pick(w, 3) == 0)
@@ -301,6 +306,7 @@ static void check_round_trip(struct world *w, const struct contract *contract)
     struct contract read;
     struct err err = ERR_INIT;
     print(contract, &once);
+    assert_true(str_eq(buf_view(&once), contract->json));
     if (contract_parse(&w->arena, buf_view(&once), &read, &err) != 0)
         fail_msg("%s in %s", err.message, once.p);
     print(&read, &twice);
@@ -324,7 +330,7 @@ static void check_round_trip(struct world *w, const struct contract *contract)
 /* One child of `parent`; false when the request is refused. */
 static bool derive_one(struct world *w, const struct contract *parent, struct contract *child)
 {
-    struct delegation request = random_request(w);
+    struct delegation request = random_request(w, parent);
     struct facts facts = random_facts(w, parent);
     struct err err = ERR_INIT;
     uint64_t seed = w->seed;
@@ -342,15 +348,11 @@ static bool derive_one(struct world *w, const struct contract *parent, struct co
     if (wider)
         fail_msg("seed %llu: %s", (unsigned long long)seed, wider);
     struct contract again;
-    struct buf first, second;
     assert_int_equal(
         contract_derive(&w->arena, parent, &request, &facts, &w->settings, &again, &err), 0);
-    print(child, &first);
-    print(&again, &second);
-    assert_string_equal(first.p, second.p);
-    buf_release(&first);
-    buf_release(&second);
-    check_round_trip(w, child);
+    assert_true(child->json.n > 0 && str_eq(child->json, again.json));
+    if (w->accepted++ % ROUND_TRIP_EVERY == 0)
+        check_round_trip(w, child);
     w->narrowed += child->receipt.clamp_count > 0;
     return true;
 }
@@ -370,8 +372,9 @@ static void a_child_never_exceeds_its_parent(void **state)
 {
     struct world w = {.seed = (uint64_t)number_from("DERIVE_SEED", 1)};
     int64_t wanted = number_from("DERIVE_PAIRS", PAIRS), pairs = 0, deep = 0, chains = 0;
+    arena_init(&w.arena);
     for (; pairs < wanted; chains++) {
-        arena_init(&w.arena);
+        arena_reset(&w.arena);
         random_settings(&w);
         struct delegation goal;
         delegation_init(&goal, DOOR_ROOT);
@@ -381,10 +384,11 @@ static void a_child_never_exceeds_its_parent(void **state)
         struct err err = ERR_INIT;
         if (contract_root(&w.arena, &w.settings, &goal, &facts, &chain[0], &err) != 0)
             fail_msg("root: %s", err.message);
-        check_round_trip(&w, &chain[0]);
+        if (chains % ROUND_TRIP_EVERY == 0)
+            check_round_trip(&w, &chain[0]);
         int depth = 0;
         /* One try shows that an agent without doors is refused; more would say the same. */
-        for (int tries = 0; tries < 12 && depth < 5 && (tries == 0 || may_spawn(&chain[depth]));
+        for (int tries = 0; tries < 24 && depth < 5 && (tries == 0 || may_spawn(&chain[depth]));
              tries++)
             if (derive_one(&w, &chain[depth], &chain[depth + 1])) {
                 pairs++;
@@ -392,10 +396,10 @@ static void a_child_never_exceeds_its_parent(void **state)
                 /* Stay at this parent for a while, then go down to the child. */
                 depth += pick(&w, 2) != 0;
             }
-        arena_release(&w.arena);
         if (chains > wanted * 20)
             fail_msg("only %lld pairs of %lld chains", (long long)pairs, (long long)chains);
     }
+    arena_release(&w.arena);
     print_message("%lld pairs (%lld beneath a child), %zu narrowed, %zu refused\n",
                   (long long)pairs, (long long)deep, w.narrowed, w.refused);
     /* The generator must reach every interesting region, or the property says little. */
