@@ -1,6 +1,8 @@
 /* See arguments.h. */
 #include "core/run/arguments.h"
 
+#include "base/map.h"
+
 const char *js_kind_words(enum js_kind kind)
 {
     static const char *const texts[] = {"nothing",  "null",     "a boolean", "a number",
@@ -38,6 +40,25 @@ int argument_number(const struct js *object, const char *key, double scale, int6
     return 0;
 }
 
+/* Words of one argument, each once: a model may name thousands. */
+struct words {
+    struct list *out;
+    struct map seen;
+};
+
+static void words_begin(struct words *words, struct arena *arena, struct list *out, size_t most)
+{
+    *out = (struct list){LIST_SET, arena_alloc(arena, (most + 1) * sizeof *out->items), 0};
+    words->out = out;
+    map_init(&words->seen);
+}
+
+static void words_add(struct words *words, struct str word)
+{
+    if (map_set(&words->seen, word, words->out) == NULL)
+        words->out->items[words->out->n++] = word;
+}
+
 int argument_list(struct arena *arena, const struct js *object, const char *key, size_t max,
                   struct list *out, struct err *err)
 {
@@ -50,14 +71,18 @@ int argument_list(struct arena *arena, const struct js *object, const char *key,
                        js_kind_words(kind));
     if (js_count(value) > max)
         return err_set(err, ERR_USAGE, "%s may have at most %zu entries", key, max);
-    out->state = LIST_SET;
-    for (size_t i = 0; i < js_count(value); i++) {
-        struct str item = js_str(js_at(value, i));
+    struct words words;
+    int result = 0;
+    words_begin(&words, arena, out, js_count(value));
+    for (size_t i = 0; result == 0 && i < js_count(value); i++) {
+        struct str item = arena_copy(arena, js_str(js_at(value, i)));
         if (item.n == 0)
-            return err_set(err, ERR_USAGE, "%s[%zu] must be a non-empty string", key, i);
-        list_add(arena, out, item);
+            result = err_set(err, ERR_USAGE, "%s[%zu] must be a non-empty string", key, i);
+        else
+            words_add(&words, item);
     }
-    return 0;
+    map_release(&words.seen);
+    return result;
 }
 
 int argument_budget(const struct js *arguments, struct limits *asked, struct err *err)
@@ -94,8 +119,9 @@ int argument_words(struct arena *arena, const struct js *object, const char *key
         return 0;
     if (kind != JS_STRING)
         return err_set(err, ERR_USAGE, "%s must be a string, not %s", key, js_kind_words(kind));
-    out->state = LIST_SET;
-    while (text.n > 0) {
+    struct words words;
+    words_begin(&words, arena, out, max + 1);
+    while (text.n > 0 && out->n <= max) {
         const char *comma = memchr(text.p, ',', text.n);
         struct str word = {text.p, comma ? (size_t)(comma - text.p) : text.n};
         size_t taken = comma ? word.n + 1 : word.n;
@@ -106,13 +132,12 @@ int argument_words(struct arena *arena, const struct js *object, const char *key
         while (word.n > 0 && is_blank(word.p[word.n - 1]))
             word.n--;
         if (word.n > 0)
-            list_add(arena, out, word);
-        if (out->n > max)
-            return err_set(err, ERR_USAGE, "%s may have at most %zu entries", key, max);
+            words_add(&words, arena_copy(arena, word));
         text.p += taken;
         text.n -= taken;
     }
-    return 0;
+    map_release(&words.seen);
+    return out->n <= max ? 0 : err_set(err, ERR_USAGE, "%s may have at most %zu entries", key, max);
 }
 
 static bool is_word_of(struct str word, const char *words)

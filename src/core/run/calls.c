@@ -236,13 +236,14 @@ void calls_advance(struct deciding *d, struct agent *agent)
                        agent->stopping == OUTCOME_NONE && i < agent->call_count;
          i++) {
         struct call *call = &agent->calls[i];
+        /* Thousands of spawns may wait behind the first: no more is looked at than this. */
+        if (job_coming && call->state == CALL_WAITING && concerns_jobs(call))
+            continue;
         if (call->state == CALL_WAITING) {
             while (open < i && agent->calls[open].state == CALL_DONE)
                 open++;
             if (is_barrier(call) && open < i)
                 return;
-            if (job_coming && concerns_jobs(call))
-                continue;
             start(d, agent, call);
         }
         if (call->state != CALL_DONE) {

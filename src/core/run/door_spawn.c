@@ -159,47 +159,79 @@ static bool is_job_of(const struct agent *child, const struct agent *agent)
     return child->parent_no == agent->no && child->contract.receipt.door == DOOR_SPAWN;
 }
 
-static struct agent *job_find(const struct run *run, const struct agent *agent, struct str id)
+/* What a call awaits: ids as the model gave them, and their jobs; NULL: there is no such job. */
+struct awaited {
+    struct list ids;
+    const struct agent **jobs;
+};
+
+static int read_ids(struct deciding *d, const struct js *arguments, struct list *ids,
+                    struct err *err)
 {
-    for (uint32_t no = 1; no < run->agent_count; no++) {
-        if (is_job_of(run->agents[no], agent) && str_eq(run->agents[no]->task_id, id))
-            return run->agents[no];
-    }
-    return NULL;
+    *ids = LIST_NONE;
+    if (arguments_known(arguments, "job_ids", "spawn_await", err) != 0 ||
+        argument_words(&d->out->arena, arguments, "job_ids", JOBS_MAX, ids, err) != 0)
+        return -1;
+    return ids->n > 0 ? 0 : err_set(err, ERR_USAGE, "job_ids must name jobs, or be \"*\" for all");
 }
 
-static struct list job_ids(struct deciding *d, const struct agent *agent,
-                           const struct js *arguments, struct err *err)
+static void find_all(struct deciding *d, const struct agent *agent, struct awaited *out)
 {
-    struct list ids = LIST_NONE;
-    if (arguments_known(arguments, "job_ids", "spawn_await", err) != 0 ||
-        argument_words(&d->out->arena, arguments, "job_ids", JOBS_MAX, &ids, err) != 0)
-        return LIST_NONE;
-    if (ids.n == 0) {
-        err_set(err, ERR_USAGE, "job_ids must name jobs, or be \"*\" for all");
-        return LIST_NONE;
+    const struct run *run = d->run;
+    out->ids = (struct list){LIST_SET, NULL, 0};
+    out->ids.items = arena_alloc(&d->out->arena, run->agent_count * sizeof *out->ids.items);
+    out->jobs = arena_alloc(&d->out->arena, run->agent_count * sizeof *out->jobs);
+    for (uint32_t no = 1; no < run->agent_count; no++) {
+        if (!is_job_of(run->agents[no], agent))
+            continue;
+        out->ids.items[out->ids.n] = run->agents[no]->task_id;
+        out->jobs[out->ids.n++] = run->agents[no];
     }
-    if (ids.n != 1 || !str_is(ids.items[0], "*"))
-        return ids;
-    struct list all = {LIST_SET, NULL, 0};
-    for (uint32_t no = 1; no < d->run->agent_count; no++) {
-        if (is_job_of(d->run->agents[no], agent))
-            list_add(&d->out->arena, &all, d->run->agents[no]->task_id);
+}
+
+/* One look at the agents for all ids: there may be thousands of both. */
+static void find_named(struct deciding *d, const struct agent *agent, struct awaited *out)
+{
+    const struct run *run = d->run;
+    struct map wanted;
+    map_init(&wanted);
+    out->jobs = arena_alloc(&d->out->arena, out->ids.n * sizeof *out->jobs);
+    for (size_t i = 0; i < out->ids.n; i++) {
+        out->jobs[i] = NULL;
+        map_set(&wanted, out->ids.items[i], &out->jobs[i]);
     }
-    return all;
+    for (uint32_t no = 1; no < run->agent_count; no++) {
+        const struct agent **place =
+            is_job_of(run->agents[no], agent) ? map_get(&wanted, run->agents[no]->task_id) : NULL;
+        if (place != NULL && *place == NULL)
+            *place = run->agents[no];
+    }
+    map_release(&wanted);
+}
+
+static int find_awaited(struct deciding *d, const struct agent *agent, const struct js *arguments,
+                        struct awaited *out, struct err *err)
+{
+    if (read_ids(d, arguments, &out->ids, err) != 0)
+        return -1;
+    if (out->ids.n == 1 && str_is(out->ids.items[0], "*"))
+        find_all(d, agent, out);
+    else
+        find_named(d, agent, out);
+    return 0;
 }
 
 /* One block per job. The error flag is never set: failures stand in the blocks. */
 static void answer(struct deciding *d, struct agent *agent, struct call *call,
-                   const struct list *ids)
+                   const struct awaited *awaited)
 {
     struct buf out;
     buf_init(&out, SIZE_MAX / 4);
-    if (ids->n == 0)
+    if (awaited->ids.n == 0)
         buf_text(&out, "No jobs found.");
-    for (size_t i = 0; i < ids->n; i++) {
-        const struct agent *job = job_find(d->run, agent, ids->items[i]);
-        struct str id = ids->items[i];
+    for (size_t i = 0; i < awaited->ids.n; i++) {
+        const struct agent *job = awaited->jobs[i];
+        struct str id = awaited->ids.items[i];
         buf_printf(&out, "%s[%.*s: ", i > 0 ? "\n\n" : "", (int)(id.n < 64 ? id.n : 64), id.p);
         if (job == NULL) {
             buf_text(&out, "NOT FOUND]");
@@ -224,11 +256,12 @@ static void await_start(struct deciding *d, struct agent *agent, struct call *ca
                         const struct js *arguments)
 {
     struct err why = ERR_INIT;
-    struct list ids = job_ids(d, agent, arguments, &why);
+    struct awaited awaited;
     struct buf jobs;
     struct jw w;
     size_t open = 0;
-    if (why.class != ERR_NONE) { /* an error in words: this tool never sets the flag */
+    if (find_awaited(d, agent, arguments, &awaited, &why) !=
+        0) { /* an error in words: this tool never sets the flag */
         call_finish(d, agent, call, TOOL_OK,
                     arena_printf(&d->out->arena, "Error: %s", why.message));
         return;
@@ -236,8 +269,8 @@ static void await_start(struct deciding *d, struct agent *agent, struct call *ca
     buf_init(&jobs, 1 << 20);
     jw_init(&w, &jobs);
     jw_array(&w);
-    for (size_t i = 0; i < ids.n; i++) {
-        const struct agent *job = job_find(d->run, agent, ids.items[i]);
+    for (size_t i = 0; i < awaited.ids.n; i++) {
+        const struct agent *job = awaited.jobs[i];
         if (job == NULL || job->phase == PHASE_DONE)
             continue;
         jw_int(&w, job->no);
@@ -245,7 +278,7 @@ static void await_start(struct deciding *d, struct agent *agent, struct call *ca
     }
     jw_end_array(&w);
     if (open == 0) {
-        answer(d, agent, call, &ids);
+        answer(d, agent, call, &awaited);
     } else {
         struct event *e = draft(d, agent->no, EVENT_AGENT_AWAITING);
         e->call_id = keep(d, call->call.id);
@@ -260,9 +293,9 @@ static void await_ended(struct deciding *d, struct agent *agent, struct call *ca
 {
     struct err why = ERR_INIT;
     struct js *arguments = js_parse(call->call.arguments, &why);
-    struct list ids = job_ids(d, agent, arguments, &why);
-    if (call->children_open == 0)
-        answer(d, agent, call, &ids);
+    struct awaited awaited;
+    if (call->children_open == 0 && find_awaited(d, agent, arguments, &awaited, &why) == 0)
+        answer(d, agent, call, &awaited);
     js_free(arguments);
 }
 
