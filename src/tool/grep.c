@@ -313,16 +313,11 @@ static int take_filters(struct search *search, const struct js *arguments)
     struct err err = ERR_INIT;
     struct str wanted = js_get_str(arguments, "glob");
     struct str excluded = js_get_str(arguments, "exclude");
-    struct str type = js_get_str(arguments, "type");
     struct arena *arena = search->context->arena;
     if ((wanted.p && glob_compile(&search->wanted, arena, wanted, &err) != 0) ||
         (excluded.p && glob_compile(&search->excluded, arena, excluded, &err) != 0))
         return tool_fail_err(search->result, &err);
-    search->language = type.p ? language_by_key(type) : NULL;
-    if (type.p && !search->language)
-        return tool_fail(search->result, "unknown type \"%.*s\"; the types are: %s",
-                         STR_FMT(utf8_cut(type, 64)), language_keys());
-    return 0;
+    return language_argument(arguments, &search->language, search->result);
 }
 
 static void grep_run(const struct tool_context *context, const struct js *arguments,

@@ -3,6 +3,8 @@
 
 #include <strings.h>
 
+#include "tool/result.h"
+
 #define LANGUAGES(X)                                                                               \
     X("C", "c", ".c .h", "code")                                                                   \
     X("C++", "cpp", ".cc .cpp .cxx .hh .hpp .hxx .ipp .inl", "code")                               \
@@ -51,16 +53,6 @@ const struct language languages[] = {
 };
 const size_t language_count = sizeof languages / sizeof languages[0];
 
-const char *language_keys(void)
-{
-    static const char keys[] =
-#define X(name, key, names, kind) ", " key
-        LANGUAGES(X)
-#undef X
-        ;
-    return keys + 2;
-}
-
 static bool one_matches(struct str pattern, struct str name)
 {
     if (pattern.p[0] != '.')
@@ -95,4 +87,20 @@ const struct language *language_by_key(struct str key)
                                               strncasecmp(key.p, languages[i].name, key.n) == 0))
             return &languages[i];
     return NULL;
+}
+
+int language_argument(const struct js *arguments, const struct language **language,
+                      struct tool_result *result)
+{
+    static const char keys[] =
+#define X(name, key, names, kind) ", " key
+        LANGUAGES(X)
+#undef X
+        ;
+    struct str type = js_get_str(arguments, "type");
+    *language = type.p ? language_by_key(type) : NULL;
+    if (type.p && !*language)
+        return tool_fail(result, "unknown type \"%.*s\"; the types are: %s",
+                         STR_FMT(utf8_cut(type, 64)), keys + 2);
+    return 0;
 }

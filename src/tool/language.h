@@ -3,7 +3,7 @@
 #ifndef CADRE_TOOL_LANGUAGE_H
 #define CADRE_TOOL_LANGUAGE_H
 
-#include "base/str.h"
+#include "port/tool.h"
 
 struct language {
     const char *name;  /* "C++" */
@@ -18,7 +18,9 @@ extern const size_t language_count;
 /* NULL: unknown. */
 const struct language *language_of_file(struct str name);
 const struct language *language_by_key(struct str key);
-/* All keys, separated by ", ". */
-const char *language_keys(void);
+/* The language that the argument "type" names; NULL when it is absent. -1 with the error in the
+ * result. */
+NODISCARD int language_argument(const struct js *arguments, const struct language **language,
+                                struct tool_result *result);
 
 #endif

@@ -19,6 +19,9 @@ NODISCARD int pattern_compile(struct str text, enum pattern_case cases, struct p
 void pattern_free(struct pattern *pattern);
 /* 1 when the line matches, 0 when not, -1 with err when the match took too many steps. */
 NODISCARD int pattern_match(struct pattern *pattern, struct str line, struct err *err);
+/* The same, and what the pattern's first group matched: a view of the line, empty without one. */
+NODISCARD int pattern_find(struct pattern *pattern, struct str line, struct str *group,
+                           struct err *err);
 /* Where the first line that can match starts, at or behind `from` in text; text.n when none. For
  * patterns that are plain text this skips quickly; for others it answers the line at `from`. */
 size_t pattern_skip(const struct pattern *pattern, struct str text, size_t from);

@@ -58,6 +58,11 @@ void read_show(const struct tool_context *context, const struct scope_file *file
     struct page page = {0};
     int64_t offset = js_get_int(arguments, "offset", 1);
     int64_t limit = js_get_int(arguments, "limit", PAGE_LINES);
+    if (offset == 0) {
+        tool_fail(result, "the argument \"offset\" must not be 0: lines are counted from 1, or "
+                          "from the end with negative numbers");
+        return;
+    }
     int failed = source_open(&source, context, file, &err);
     if (!failed && offset < 0) {
         int64_t lines = source_count_lines(&source, &err);
@@ -98,10 +103,7 @@ static void read_run(const struct tool_context *context, const struct js *argume
                         sizeof arguments_known / sizeof arguments_known[0], result) != 0 ||
         file_path(context, arguments, &path, result) != 0)
         return;
-    if (js_get_int(arguments, "offset", 1) == 0) {
-        tool_fail(result, "the argument \"offset\" must not be 0: lines are counted from 1, or "
-                          "from the end with negative numbers");
-    } else if (tool_cancelled(context)) {
+    if (tool_cancelled(context)) {
         tool_fail_cancelled(result);
     } else if (scope_open_read(context->scope, path, file_read_allow(context), SCOPE_FOLLOW_LINKS,
                                &file, &err) == 0) {

@@ -5,7 +5,7 @@
 #include "os/scope.h"
 #include "port/tool.h"
 
-/* Shows a page of an opened file as the arguments "offset" (not 0) and "limit" say, or makes the
+/* Shows a page of an opened file as the arguments "offset" and "limit" say, or makes the
  * result an error. The file stays the caller's. */
 void read_show(const struct tool_context *context, const struct scope_file *file,
                const struct js *arguments, struct tool_result *result);

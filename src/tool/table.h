@@ -10,6 +10,10 @@
     X(ls)                                                                                          \
     X(grep)                                                                                        \
     X(search)                                                                                      \
+    X(code_search)                                                                                 \
+    X(overview)                                                                                    \
+    X(docs_coverage)                                                                               \
+    X(plan_files)                                                                                  \
     X(write)                                                                                       \
     X(edit)                                                                                        \
     X(multi_edit)                                                                                  \

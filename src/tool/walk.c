@@ -12,6 +12,8 @@
 #include "tool/result.h"
 #include "tool/text.h"
 
+#define FILES_PER_WORD 5000 /* between two words about how far it is */
+
 /* --- ignore rules ----------------------------------------------------------------------------- */
 
 /* Reads the rules in an opened file; the text stays in the arena. */
@@ -89,6 +91,11 @@ static enum walk_step visit_file(struct walk *walk, int directory, const char *n
         return WALK_STOP;
     }
     walk->files++;
+    if (walk->files % FILES_PER_WORD == 0 && walk->context->progress) {
+        char text[64];
+        int n = snprintf(text, sizeof text, "%zu files", walk->files);
+        walk->context->progress(walk->context->progress_user, (struct str){text, (size_t)n});
+    }
     struct walk_file file = {.path = path,
                              .below = {path.p + walk->start, path.n - walk->start},
                              .name = name,

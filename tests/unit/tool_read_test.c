@@ -34,6 +34,7 @@ static void an_argument_of_the_wrong_type_says_what_was_expected(void **state)
 
 static void numbers_out_of_bounds_are_refused(void **state)
 {
+    put(*state, "a", "x\n");
     call_error(*state, "read", "{\"path\":\"a\",\"offset\":0}", "must not be 0");
     call_error(*state, "read", "{\"path\":\"a\",\"limit\":0}", "at least 1, not 0");
     call_error(*state, "ls", "{\"depth\":9}", "at most 8, not 9");
