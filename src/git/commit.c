@@ -1,0 +1,214 @@
+/* Commits with plumbing: see commit.h. The order of steps makes a crash harmless: objects first, then the index, the ref last. On threads
+ * that may wait. */
+#include "git/commit.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "git/guard.h"
+#include "git/index.h"
+#include "git/worktree.h"
+
+/* --- paths -------------------------------------------------------------------------------------------------------------------- */
+
+struct vcs_list git_changed_files(const struct git_work *work, const struct git_changes *changes)
+{
+    struct str *items = arena_alloc(work->arena, (changes->count + 1) * sizeof *items);
+    for (size_t i = 0; i < changes->count; i++) {
+        struct str inside;
+        git_in_workspace(work->site, changes->items[i].path, &inside);
+        items[i] = arena_copy(work->arena, inside);
+    }
+    return (struct vcs_list){items, changes->count};
+}
+
+struct vcs_list git_full_paths(const struct git_work *work, struct vcs_list paths)
+{
+    struct str *items = arena_alloc(work->arena, (paths.count + 1) * sizeof *items);
+    struct str prefix = work->site->prefix;
+    for (size_t i = 0; i < paths.count; i++) {
+        struct str path = paths.items[i];
+        if (prefix.n == 0)
+            items[i] = arena_copy(work->arena, path);
+        else if (str_is(path, "."))
+            items[i] = arena_copy(work->arena, prefix);
+        else
+            items[i] = arena_printf(work->arena, "%.*s/%.*s", STR_FMT(prefix), STR_FMT(path));
+    }
+    return (struct vcs_list){items, paths.count};
+}
+
+/* --- a tool's commit ------------------------------------------------------------------------------------------------------------ */
+
+/* What the commit will change, checked; objects are written, nothing else. */
+static int gather(const struct git_work *work, const struct vcs_commit_request *request,
+                  struct str head, const char *index, struct git_changes *changes, struct err *err)
+{
+    struct git_rules rules = {.write_paths = request->write_paths, .cancelled = request->cancelled};
+    struct vcs_list paths = git_full_paths(work, request->paths);
+    struct str against = head;
+    if (head.n == 0 && git_empty_tree(work, &against, err) != 0)
+        return -1;
+    if (git_index_take(work, index, paths, GIT_REFUSES_NESTED, err) != 0 ||
+        git_index_changes(work, index, against, paths, changes, err) != 0)
+        return -1;
+    return git_guard(work->git, work->site, changes, &rules, err);
+}
+
+/* HEAD with the changes and nothing else that is staged. */
+static int build_tree(const struct git_work *work, const char *index, struct str head,
+                      const struct git_changes *changes, struct str *tree, struct err *err)
+{
+    git_index_remove(index);
+    if (git_index_read(work, index, head, err) != 0 ||
+        git_index_put(work, index, changes, err) != 0)
+        return -1;
+    return git_index_write_tree(work, index, tree, err);
+}
+
+static int current_branch(const struct git_work *work, struct str *branch, struct err *err)
+{
+    struct err none = ERR_INIT;
+    static const char start[] = "refs/heads/";
+    *branch = STR("");
+    if (git_line(work, GIT_WORDS("symbolic-ref", "-q", "HEAD"), branch, &none) != 0) {
+        *branch = STR(""); /* detached */
+        return none.class == ERR_IO ? 0 : err_set(err, none.class, "%s", none.message);
+    }
+    if (str_starts(*branch, STR("refs/heads/")))
+        *branch = (struct str){branch->p + sizeof start - 1, branch->n - sizeof start + 1};
+    return 0;
+}
+
+/* A merge or a rebase under way has its own idea of the next commit's parents. */
+static int check_state(const struct git_work *work, struct err *err)
+{
+    static const char *const marks[] = {"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD",
+                                        "rebase-merge", "rebase-apply"};
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
+        const char *path =
+            arena_printf(work->arena, "%.*s/%s", STR_FMT(work->site->git_dir), marks[i]).p;
+        if (access(path, F_OK) == 0)
+            return err_set(err, ERR_DENIED,
+                           "a merge, rebase, cherry-pick or revert is under way (%s); it must be "
+                           "finished first",
+                           marks[i]);
+    }
+    return 0;
+}
+
+static int commit_changes(const struct git_work *work, const struct vcs_commit_request *request,
+                          struct str head, const struct git_changes *changes, const char *index,
+                          struct vcs_commit *commit, struct err *err)
+{
+    struct git_signature author, self = git_self(request->now_ms);
+    struct git_commit_parts parts = {.parents = {head, STR("")},
+                                     .message = request->message,
+                                     .author = &author,
+                                     .committer = &self};
+    struct str id;
+    if (git_user(work, request->now_ms, &author, err) != 0 ||
+        build_tree(work, index, head, changes, &parts.tree, err) != 0 ||
+        git_commit_object(work, &parts, &id, err) != 0 ||
+        git_index_put(work, NULL, changes, err) != 0 ||
+        git_move_ref(work, "HEAD", id, head, err) != 0)
+        return -1;
+    commit->id = id;
+    commit->files = git_changed_files(work, changes);
+    return 0;
+}
+
+int git_commit_paths(const struct git_work *work, const struct vcs_commit_request *request,
+                     struct vcs_commit *commit, struct err *err)
+{
+    struct git_changes changes;
+    const char *index;
+    struct str head;
+    *commit = (struct vcs_commit){.id = STR("")};
+    if (check_state(work, err) != 0 || git_head(work, &head, err) != 0 ||
+        current_branch(work, &commit->branch, err) != 0 ||
+        git_index_copy(work, "commit", &index, err) != 0)
+        return -1;
+    int result = gather(work, request, head, index, &changes, err);
+    if (result == 0 && changes.count > 0)
+        result = commit_changes(work, request, head, &changes, index, commit, err);
+    git_index_remove(index);
+    return result;
+}
+
+/* --- a child's work --------------------------------------------------------------------------------------------------------------- */
+
+/* All that the child has on its branch and in its files, against its base. */
+static int check_work(const struct git_work *work, const struct vcs_collect_request *request,
+                      struct git_changes *changes, struct err *err)
+{
+    struct git_rules rules = {
+        .write_paths = request->write_paths,
+        .owns = request->owns == VCS_OWNS_LISTED ? GIT_OWNS_LISTED : GIT_OWNS_ALL,
+        .ownership = request->ownership,
+        .cancelled = request->tree.cancelled,
+    };
+    struct str base = arena_copy(work->arena, request->tree.base);
+    if (git_index_take(work, NULL, (struct vcs_list){NULL, 0}, GIT_REFUSES_NESTED, err) != 0 ||
+        git_index_changes(work, NULL, base, (struct vcs_list){NULL, 0}, changes, err) != 0)
+        return -1;
+    return git_guard(work->git, work->site, changes, &rules, err);
+}
+
+static int commit_work(const struct git_work *work, const struct vcs_collect_request *request,
+                       struct str head, struct str *id, struct err *err)
+{
+    struct git_signature self = git_self(request->now_ms);
+    struct git_commit_parts parts = {.parents = {head, STR("")},
+                                     .message = request->message,
+                                     .author = &self,
+                                     .committer = &self};
+    struct str tree;
+    const char *words = arena_printf(work->arena, "%.*s^{tree}", STR_FMT(head)).p;
+    if (git_index_write_tree(work, NULL, &parts.tree, err) != 0 ||
+        git_line(work, GIT_WORDS("rev-parse", "--verify", words), &tree, err) != 0)
+        return -1;
+    *id = head;
+    if (str_eq(tree, parts.tree))
+        return 0; /* committed already, by the child's own git_commit or before a crash */
+    return git_commit_object(work, &parts, id, err) != 0 ||
+                   git_move_ref(work, "HEAD", *id, head, err) != 0
+               ? -1
+               : 0;
+}
+
+/* The child's own commits are in its history, whatever its files look like by now; so each must hold to the rules. */
+static int check_history(const struct git_work *work, const struct vcs_collect_request *request,
+                         struct str head, struct err *err)
+{
+    struct str base = arena_copy(work->arena, request->tree.base), merged, count;
+    if (str_eq(base, head))
+        return 0;
+    const char *range = arena_printf(work->arena, "%.*s..%.*s", STR_FMT(base), STR_FMT(head)).p;
+    if (git_line(work, GIT_WORDS("merge-base", base.p, head.p), &merged, err) != 0 ||
+        git_line(work, GIT_WORDS("rev-list", "--count", "--min-parents=2", range), &count, err) !=
+            0)
+        return -1;
+    if (!str_eq(merged, base) || !str_is(count, "0"))
+        return err_set(err, ERR_DENIED, "the child's branch does not start at its base");
+    return 0;
+}
+
+int git_collect(const struct git_work *work, const struct vcs_collect_request *request,
+                struct vcs_collected *collected, struct err *err)
+{
+    struct git_changes changes;
+    struct str head;
+    if (git_worktree_check(work, err) != 0 || git_resolve(work, "HEAD", &head, err) != 0 ||
+        check_history(work, request, head, err) != 0 ||
+        check_work(work, request, &changes, err) != 0)
+        return -1;
+    collected->commit = head;
+    collected->files = git_changed_files(work, &changes);
+    if (changes.count == 0) {
+        collected->commit = arena_copy(work->arena, request->tree.base);
+        return 0;
+    }
+    return commit_work(work, request, head, &collected->commit, err);
+}

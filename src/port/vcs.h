@@ -1,0 +1,199 @@
+/* Version control: what tools ask of it, and how children's work is kept apart and brought together. Calls block; any thread may make
+ * them. Everything that an answer points to lives in the arena that was given.
+ *
+ * Nothing that a repository's config, attributes or hooks name is ever run, and a child's checkout has no say in where its repository is.
+ *
+ * Every change can be asked for again after a crash at any point: what is there already is found, what is half made is removed and
+ * made anew, refs move only from the value that was seen (compare-and-swap), so nothing is merged twice. Error classes: NOT_FOUND (no
+ * repository, no git), DENIED (a rule), RETRY (another git holds a lock), USAGE, IO, TIMEOUT, CANCELLED, CORRUPT. */
+#ifndef CADRE_PORT_VCS_H
+#define CADRE_PORT_VCS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+struct vcs_list {
+    const struct str *items;
+    size_t count;
+};
+
+/* --- for tools --------------------------------------------------------------------------------------------------------- */
+
+/* A command that only reads. The words were checked by the tool; paths are literal. */
+struct vcs_question {
+    struct str workspace;     /* absolute */
+    const char *const *words; /* end with NULL; the subcommand first. Revisions are last */
+    struct vcs_list paths; /* from the workspace, behind "--"; none: the command takes no paths */
+    size_t output_max;
+    int64_t wall_ms;
+    const atomic_bool *cancelled;
+};
+
+struct vcs_answer {
+    struct buf output, errors; /* bytes; the caller releases both */
+    int status;                /* of the program */
+};
+
+/* How much of a repository a workspace is: what `prefix` and a question's words need. */
+struct vcs_view {
+    struct str prefix; /* the workspace's place in the repository; empty: all of it */
+};
+
+struct vcs_commit_request {
+    struct str workspace;
+    struct vcs_list
+        paths; /* from the workspace, normal form: what is committed, and nothing else */
+    struct vcs_list write_paths; /* no file outside them may be in the commit */
+    struct str message;
+    int64_t now_ms; /* wall clock */
+    const atomic_bool *cancelled;
+};
+
+struct vcs_commit {
+    struct str id;         /* empty: there was nothing to commit */
+    struct str branch;     /* empty: HEAD is detached */
+    struct vcs_list files; /* from the workspace */
+};
+
+/* --- for the engine ------------------------------------------------------------------------------------------------------ */
+
+enum vcs_strategy {
+    VCS_SHARED,   /* cannot write: works in the workspace itself, no git process at all */
+    VCS_WORKTREE, /* a checkout of its own in a repository */
+    VCS_COPY,     /* the same where there is no repository: one of our own holds the files */
+};
+
+enum vcs_dirty { VCS_SNAPSHOT, VCS_REFUSE }; /* what to do about uncommitted changes */
+
+/* Once for each run, before its first writer. */
+struct vcs_base_request {
+    struct str workspace;
+    struct str run;
+    enum vcs_dirty dirty;
+    int64_t now_ms;
+    const atomic_bool *cancelled;
+};
+
+struct vcs_base {
+    enum vcs_strategy strategy; /* WORKTREE or COPY */
+    struct str commit;          /* every child's base_ref; uncommitted changes are in it */
+    struct str
+        head;      /* the user's commit at that time; empty: none yet (unborn, or no repository) */
+    bool snapshot; /* the tree had uncommitted changes; refs/cadre/RUN/base keeps them */
+};
+
+struct vcs_tree_request {
+    struct str workspace; /* the user's: where the repository is found */
+    struct str run, agent;
+    struct str base; /* commit */
+    const atomic_bool *cancelled;
+};
+
+struct vcs_tree {
+    struct str path; /* absolute: the checkout */
+    struct str
+        workspace; /* in it, the same place that the user's workspace has in the user's checkout */
+    struct str branch; /* cadre/RUN/AGENT */
+};
+
+struct vcs_collect_request {
+    struct vcs_tree_request tree;
+    enum { VCS_OWNS_ALL, VCS_OWNS_LISTED } owns;
+    struct vcs_list ownership;   /* globs from the workspace */
+    struct vcs_list write_paths; /* from the workspace; a change must lie in one of them */
+    struct str message;
+    int64_t now_ms;
+};
+
+struct vcs_collected {
+    struct str commit;     /* the branch's end; the base where nothing was changed */
+    struct vcs_list files; /* changed against the base, from the workspace */
+};
+
+enum vcs_merge { VCS_NO_CHANGES, VCS_FAST_FORWARD, VCS_THREE_WAY, VCS_CONFLICT, VCS_MERGED_BEFORE };
+
+struct vcs_merge_request {
+    struct vcs_tree_request tree; /* the child; base: where the run's result starts */
+    struct str commit;            /* what the child collected */
+    struct str message;
+    int64_t now_ms;
+};
+
+struct vcs_merged {
+    enum vcs_merge outcome;
+    struct str from;       /* the result's end that this was worked out against */
+    struct str to;         /* what it becomes; equal to from where nothing changes */
+    struct vcs_list files; /* CONFLICT: which; paths from the repository's root */
+    struct str note;       /* CONFLICT: what git says about the first */
+};
+
+struct vcs_apply_request {
+    struct str workspace, run;
+    struct str base; /* the run's base */
+    const atomic_bool *cancelled;
+};
+
+enum vcs_apply { VCS_APPLIED, VCS_APPLIED_BEFORE, VCS_NOTHING_TO_APPLY, VCS_APPLY_REFUSED };
+
+struct vcs_applied {
+    enum vcs_apply outcome;
+    struct str from, to;   /* commits of the user's branch */
+    struct vcs_list files; /* REFUSED: that are in the way */
+    struct str reason;     /* REFUSED: one line for a person */
+    struct str command;    /* REFUSED: what the user can run instead */
+};
+
+struct vcs_left { /* something that a run left on disk */
+    struct str run, agent;
+    struct str path;
+};
+
+struct vcs_port {
+    int (*view)(void *self, struct arena *arena, struct str workspace, struct vcs_view *view,
+                struct err *err);
+    int (*ask)(void *self, const struct vcs_question *question, struct vcs_answer *answer,
+               struct err *err);
+    /* Commits files of the workspace as they are on disk, on the current branch. Never .cadre, gitlinks, .gitmodules, links that lead
+     * out. What else is staged stays staged. */
+    int (*commit)(void *self, struct arena *arena, const struct vcs_commit_request *request,
+                  struct vcs_commit *commit, struct err *err);
+
+    int (*base)(void *self, struct arena *arena, const struct vcs_base_request *request,
+                struct vcs_base *base, struct err *err);
+    /* A checkout of base on a branch of its own; as new when it is there already (a retry starts afresh). */
+    int (*create)(void *self, struct arena *arena, const struct vcs_tree_request *request,
+                  struct vcs_tree *tree, struct err *err);
+    /* Commits a child's work on its branch. DENIED: it holds what no child may bring; nothing is committed. */
+    int (*collect)(void *self, struct arena *arena, const struct vcs_collect_request *request,
+                   struct vcs_collected *collected, struct err *err);
+    /* Works out the merge of a child into cadre/RUN/result; no ref moves. */
+    int (*preview)(void *self, struct arena *arena, const struct vcs_merge_request *request,
+                   struct vcs_merged *merged, struct err *err);
+    /* Puts the run's integration checkout (the agent "result") at a commit, for checks; makes it when it is not there. */
+    int (*stage)(void *self, struct arena *arena, const struct vcs_tree_request *request,
+                 struct str commit, struct vcs_tree *tree, struct err *err);
+    /* Moves cadre/RUN/result from merged->from to merged->to. RETRY: it is somewhere else by now. Again after a crash: 0. */
+    int (*publish)(void *self, const struct vcs_tree_request *request,
+                   const struct vcs_merged *merged, struct err *err);
+    /* Removes the checkout, and the branch where it holds nothing that its base does not hold or that was merged. */
+    int (*remove)(void *self, const struct vcs_tree_request *request, struct err *err);
+    /* Fast-forwards the user's clean checkout to cadre/RUN/result; undo goes back while nothing else happened. */
+    int (*apply)(void *self, struct arena *arena, const struct vcs_apply_request *request,
+                 struct vcs_applied *applied, struct err *err);
+    int (*undo)(void *self, struct arena *arena, const struct vcs_apply_request *request,
+                struct vcs_applied *applied, struct err *err);
+    /* Puts integrated changes into files of the user's checkout that are as they were in base; commits nothing. All or none. */
+    int (*apply_files)(void *self, struct arena *arena, const struct vcs_apply_request *request,
+                       struct str from, struct str to, struct vcs_applied *applied,
+                       struct err *err);
+    /* Every checkout that is on disk, half made ones too. */
+    int (*list)(void *self, struct arena *arena, struct vcs_left **left, size_t *count,
+                struct err *err);
+    void *self;
+};
+
+#endif
