@@ -1,8 +1,43 @@
 /* Puts sandbox, memory and endpoints together for the tools: see services.h. Knows adapters, as wire.c does. Loop thread. */
 #include "cli/services.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "git/vcs.h"
 #include "sandbox/sandbox.h"
 #include "tool/memory.h"
+
+/* The user's own ignore rules, which git reads from the home directory that our calls do not have. */
+static void user_excludes(char path[GIT_PATH_MAX])
+{
+    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    if (config != NULL && config[0] == '/')
+        snprintf(path, GIT_PATH_MAX, "%s/git/ignore", config);
+    else if (home != NULL && home[0] == '/')
+        snprintf(path, GIT_PATH_MAX, "%s/.config/git/ignore", home);
+    if (access(path, R_OK) != 0)
+        path[0] = '\0';
+}
+
+/* Its directory lies in the store's, which comes first among what is hidden. */
+static void open_vcs(struct tool_services *services)
+{
+    char state[GIT_PATH_MAX], excludes[GIT_PATH_MAX] = "";
+    struct err err = ERR_INIT;
+    struct git_vcs *vcs = calloc(1, sizeof *vcs);
+    if (vcs == NULL)
+        abort();
+    user_excludes(excludes);
+    snprintf(state, sizeof state, "%.*s/git", STR_FMT(services->hidden[0]));
+    services->vcs = &vcs->port;
+    if (git_vcs_open(vcs, str_from(state), str_from(excludes), &err) != 0) {
+        services->vcs = NULL;
+        services->vcs_problem = STR("git is not installed on this machine");
+        free(vcs);
+    }
+}
 
 void services_open(struct tool_services *services, const struct config *config,
                    const struct str *hidden, size_t hidden_count)
@@ -13,6 +48,7 @@ void services_open(struct tool_services *services, const struct config *config,
                                        .memory = tool_memory_new(),
                                        .hidden = hidden,
                                        .hidden_count = hidden_count};
+    open_vcs(services);
 }
 
 void services_release(struct tool_services *services)
@@ -20,5 +56,7 @@ void services_release(struct tool_services *services)
     tool_memory_free(services->memory);
     if (services->sandbox != NULL)
         sandbox_close(services->sandbox->self);
+    if (services->vcs != NULL)
+        free((char *)services->vcs - offsetof(struct git_vcs, port));
     *services = (struct tool_services){0};
 }

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/utf8.h"
@@ -37,7 +36,6 @@ static const char *const settings[] = {
     "submodule.recurse=false",
     "diff.ignoreSubmodules=dirty",
     "diff.submodule=short",
-    "diff.external=",
     "diff.autoRefreshIndex=false",
     "credential.helper=",
     "gc.auto=0",
@@ -95,8 +93,6 @@ int git_open(struct git *git, struct str state, struct str excludes, struct err 
         return err_set(err, ERR_NOT_FOUND, "git is not installed on this machine");
     if (copy_path(git->state, state, err) != 0 || copy_path(git->excludes, excludes, err) != 0)
         return -1;
-    if (mkdir(git->state, 0700) != 0 && errno != EEXIST)
-        return err_set(err, ERR_IO, "cannot make %s: %s", git->state, strerror(errno));
     return 0;
 }
 

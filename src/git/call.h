@@ -67,7 +67,7 @@ struct git_answer {
 
 #define GIT_WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-/* state: made when it does not exist. excludes: may be empty. NOT_FOUND: there is no git on this machine. */
+/* state: made when it is needed, its parent must exist by then. excludes: may be empty. NOT_FOUND: there is no git on this machine. */
 NODISCARD int git_open(struct git *git, struct str state, struct str excludes, struct err *err);
 /* -1: nothing is to be released. RETRY: another git holds a lock. */
 NODISCARD int git_call(const struct git *git, const struct git_call *call,

@@ -161,7 +161,9 @@ static int common_path(const struct git *git, const char *key_of, char path[PATH
     if (snprintf(parent, sizeof parent, "%s/repositories", git->state) >= PATH_MAX - 64)
         return err_set(err, ERR_USAGE, "%s is too long a path", git->state);
     snprintf(path, PATH_MAX, "%.*s/%.*s", PATH_MAX - 64, parent, KEY_DIGITS, hex);
-    return make_directory(parent, err) != 0 || make_directory(path, err) != 0 ? -1 : 0;
+    if (make_directory(git->state, err) != 0 || make_directory(parent, err) != 0)
+        return -1;
+    return make_directory(path, err);
 }
 
 static int make_part(const char *common_dir, const char *name, struct err *err)
@@ -249,7 +251,7 @@ static int find_child(const struct git *git, struct arena *arena, struct str wor
 {
     char state[PATH_MAX];
     if (realpath(git->state, state) == NULL)
-        return err_set(err, ERR_IO, "%s is not there", git->state);
+        return 0; /* nothing was ever made there */
     struct str start = arena_printf(arena, "%s/repositories/", state);
     if (!str_starts(workspace, start))
         return 0;

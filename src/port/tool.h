@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "port/sandbox.h"
+#include "port/vcs.h"
 
 struct scope;       /* os/scope.h: an opened directory that paths resolve beneath */
 struct tool_memory; /* tool/memory.h: what the tools of one process remember between calls */
@@ -23,6 +24,8 @@ struct tool_memory; /* tool/memory.h: what the tools of one process remember bet
 struct tool_services {
     const struct sandbox_port *sandbox; /* NULL: no process can be confined, for this reason: */
     struct str sandbox_problem;
+    const struct vcs_port *vcs; /* NULL: no version control, for this reason: */
+    struct str vcs_problem;
     struct tool_memory *memory; /* shared reads, processes in the background */
     const struct str *hidden;   /* absolute directories that no process may see (the store's) */
     size_t hidden_count;

@@ -17,7 +17,10 @@
     X(write)                                                                                       \
     X(edit)                                                                                        \
     X(multi_edit)                                                                                  \
-    X(delete)
+    X(delete)                                                                                      \
+    X(git)                                                                                         \
+    X(git_diff)                                                                                    \
+    X(git_commit)
 
 #define X(name) extern const struct tool tool_##name;
 TOOLS(X)
