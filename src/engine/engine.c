@@ -11,6 +11,9 @@
     3000 /* renews leases; also a look into the inboxes, should a wake-up have been lost */
 #define ANSWER_BYTES_MAX ((size_t)64 * 1024) /* a person's answer, as JSON */
 
+#define CREW_MOST 256      /* long calls at once; more of them wait */
+#define CREW_IDLE_MS 10000 /* how long a thread waits for another call */
+
 struct live *engine_live(struct engine *engine, struct str run_id)
 {
     return map_get(&engine->lives, run_id);
@@ -107,6 +110,8 @@ int engine_new(const struct engine_config *config, struct engine **out, struct e
         journal_free(engine->journal);
         goto fail;
     }
+    engine->crew = crew_new(config->loop, CREW_MOST, CREW_IDLE_MS);
+    engine->board = board_new(config->loop, work_progress);
     engine->heartbeat = malloc(sizeof *engine->heartbeat);
     if (engine->heartbeat == NULL)
         abort();
@@ -141,6 +146,8 @@ void engine_free(struct engine *engine)
         uv_run(engine->config.loop, UV_RUN_ONCE);
     wake_free(engine->wake);
     journal_free(engine->journal);
+    crew_free(engine->crew);
+    board_free(engine->board);
     uv_close((uv_handle_t *)engine->heartbeat, handle_free);
     map_release(&engine->lives);
     arena_release(&engine->arena);

@@ -3,7 +3,7 @@
  * the server and the MCP server include; adapters come in through ports.
  *
  * Threads: everything here is called on the loop thread and never blocks. The journal has a writer thread of its own, tools
- * run on libuv's pool. Callbacks run on the loop thread; views live until the callback returns. */
+ * run on libuv's pool and, where they take long, on threads of the crew. Callbacks run on the loop thread; views live until the callback returns. */
 #ifndef CADRE_ENGINE_ENGINE_H
 #define CADRE_ENGINE_ENGINE_H
 
@@ -22,6 +22,9 @@ struct engine_watch {
     void (*event)(void *user, const struct run *run, const struct event_row *row);
     /* Text as it streams in; never logged. */
     void (*delta)(void *user, struct str run_id, uint32_t agent_no, struct str text);
+    /* What a call says about its work, at most a line and ten times a second; never logged. */
+    void (*progress)(void *user, struct str run_id, uint32_t agent_no, struct str call_id,
+                     struct str text);
     /* A model request waits for its provider, and for what ("429"); an empty reason: it waits no longer. Never logged. */
     void (*waiting)(void *user, struct str run_id, uint32_t agent_no, struct str reason);
     /* A person must answer: engine_answer follows, or engine_reply where the tool is ask_user. */

@@ -9,6 +9,7 @@
 static void on_append(void *user, struct pump *pump, struct batch *batch, enum urgency urgency)
 {
     struct live *live = user;
+    farewell_events(live, batch);
     journal_append(live->engine->journal, batch, urgency);
 }
 
@@ -133,6 +134,8 @@ void live_end(struct live *live)
     live->ending = true;
     uv_timer_stop(live->timer);
     uv_timer_stop(live->idle);
+    if (live->flights == NULL)
+        farewell_run(live);
     if (live->flights != NULL)
         return; /* flight_unlink comes back here with the last one */
     struct task *task = task_new(live->engine, id_str(&live->id));

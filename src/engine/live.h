@@ -5,6 +5,8 @@
 #include <stdatomic.h>
 
 #include "base/map.h"
+#include "engine/board.h"
+#include "engine/crew.h"
 #include "engine/engine.h"
 #include "engine/journal.h"
 #include "engine/offer.h"
@@ -38,6 +40,7 @@ struct live {
     int64_t inbox_seen; /* highest message that was fed to the run */
     bool inbox_busy;    /* a look into the inbox is under way */
     bool inbox_again;   /* and another is wanted after it */
+    size_t farewells;   /* agents that have ended and whose processes have not */
     bool ending;        /* ended or let go: waits for the lease's release */
     struct err failure; /* why it was let go */
 };
@@ -47,6 +50,8 @@ struct engine {
     struct str store_path, owner;
     struct arena arena;
     struct journal *journal;
+    struct crew *crew;   /* threads for long calls */
+    struct board *board; /* what calls say while they work */
     struct map lives;
     struct wake *wake;
     uv_timer_t *heartbeat;
@@ -69,8 +74,13 @@ void live_let_go(struct live *live, const struct err *failure);
 void ask_start(struct live *live, const struct effect *effect);
 void rendered_drop(struct live *live, uint32_t agent_no);
 void rendered_release(struct live *live);
-/* work.c: tools on the pool */
+/* work.c: tools on threads */
 void work_start(struct live *live, const struct effect *effect);
+/* The one place where a working call is heard of before it ends: the board's `shown`. */
+void work_progress(struct board_note *note, struct str text);
+/* farewell.c: agents whose end was decided lose what they left running. Nothing new starts in the run until that is dead. */
+void farewell_events(struct live *live, const struct batch *batch);
+void farewell_run(struct live *live);
 
 /* One effect under way. It holds names, never pointers into a run: a late answer finds no run and is dropped. */
 struct flight {

@@ -19,6 +19,7 @@ struct pump {
     struct pump_ports ports;
     struct held *first, **last;
     size_t held_count;
+    enum { PUMP_STARTS, PUMP_PAUSED } state;
     struct decision spare; /* its memory serves the next decision */
 };
 
@@ -173,6 +174,12 @@ static int answer_unstarted(struct pump *pump, const struct held *held, int64_t 
     return pump_input(pump, &input, err);
 }
 
+static bool may_start(const struct pump *pump, const struct effect *effect)
+{
+    return pump->state == PUMP_STARTS &&
+           (effect->class == EFFECT_PURE || effect->seq <= pump->durable);
+}
+
 /* Whether something waits for this batch: an effect that is held for it, or a person who wants to see the end. */
 static enum urgency urgency_of(const struct pump *pump, const struct decision *decision)
 {
@@ -206,7 +213,7 @@ int pump_input(struct pump *pump, const struct input *input, struct err *err)
             } else {
                 pump->ports.abort(pump->ports.user, pump, effect->agent_no, effect->call_id);
             }
-        } else if (effect->class == EFFECT_PURE || effect->seq <= pump->durable) {
+        } else if (may_start(pump, effect)) {
             pump->ports.start(pump->ports.user, pump, effect);
         } else {
             hold(pump, effect);
@@ -225,11 +232,9 @@ int pump_input(struct pump *pump, const struct input *input, struct err *err)
     return result;
 }
 
-void pump_durable(struct pump *pump, uint64_t seq)
+static void start_held(struct pump *pump)
 {
-    if (seq > pump->durable)
-        pump->durable = seq;
-    while (pump->first != NULL && pump->first->effect.seq <= pump->durable) {
+    while (pump->first != NULL && may_start(pump, &pump->first->effect)) {
         struct held *held = pump->first;
         pump->first = held->next;
         if (pump->first == NULL)
@@ -238,4 +243,22 @@ void pump_durable(struct pump *pump, uint64_t seq)
         pump->ports.start(pump->ports.user, pump, &held->effect);
         held_free(held);
     }
+}
+
+void pump_durable(struct pump *pump, uint64_t seq)
+{
+    if (seq > pump->durable)
+        pump->durable = seq;
+    start_held(pump);
+}
+
+void pump_pause(struct pump *pump)
+{
+    pump->state = PUMP_PAUSED;
+}
+
+void pump_go_on(struct pump *pump)
+{
+    pump->state = PUMP_STARTS;
+    start_held(pump);
 }

@@ -32,8 +32,12 @@ void pump_shadow(struct pump *pump, struct run *shadow);
 int pump_input(struct pump *pump, const struct input *input, struct err *err);
 /* Everything up to seq is committed: held effects may start. */
 void pump_durable(struct pump *pump, uint64_t seq);
+/* Holds every effect until pump_go_on: something that has ended is not yet dead. Not counted: one pump_go_on is enough. */
+void pump_pause(struct pump *pump);
+void pump_go_on(struct pump *pump);
 struct run *pump_run(struct pump *pump);
 uint64_t pump_durable_seq(const struct pump *pump);
-size_t pump_held(const struct pump *pump); /* effects that wait for the journal */
+size_t
+pump_held(const struct pump *pump); /* effects that wait for the journal, or for the pause to end */
 
 #endif

@@ -59,8 +59,9 @@ struct tool_context {
     void (*progress)(void *user, struct str text);
     void *progress_user;
     const atomic_bool *cancelled;
-    size_t max_result;   /* bytes of text that a result may have */
-    struct arena *arena; /* for everything in the result that outlives the call */
+    int64_t time_left_ms; /* until the agent's own deadline; INT64_MAX: none */
+    size_t max_result;    /* bytes of text that a result may have */
+    struct arena *arena;  /* for everything in the result that outlives the call */
 };
 
 /* What a file is before and what it will be after. */
@@ -103,6 +104,9 @@ extern const struct tool *const tool_table[];
 extern const size_t tool_count;
 const struct tool *tool_find(struct str name);
 
+#define TOOL_EVERY_AGENT UINT32_MAX /* for end_agent and await_agent: all agents of the run */
+enum tool_remains { REMAINS_NOTHING, REMAINS_DYING };
+
 /* The tools as the engine sees them. Pool threads call everything but `find`. */
 struct tool_port {
     const struct tool *(*find)(struct str name); /* NULL: no such tool */
@@ -116,8 +120,12 @@ struct tool_port {
      * NOT_FOUND where there is no such file. */
     int (*load)(const struct tool_context *context, struct str path, struct buf *text,
                 struct err *err);
-    /* The agent has ended: what it left running in the background is killed. On the loop: never waits. */
-    void (*end_agent)(const struct tool_services *services, struct str run_id, uint32_t agent_no);
+    /* The agent has ended: what it left running in the background is killed. On the loop: never waits. DYING: await_agent tells
+     * when nothing of it is alive any more. */
+    enum tool_remains (*end_agent)(const struct tool_services *services, struct str run_id,
+                                   uint32_t agent_no);
+    /* Blocks until the processes that end_agent killed are dead; on a thread that may wait. */
+    void (*await_agent)(const struct tool_services *services, struct str run_id, uint32_t agent_no);
 };
 extern const struct tool_port tool_port;
 

@@ -36,5 +36,10 @@ static void close_scope(struct scope *scope)
     free(scope);
 }
 
-const struct tool_port tool_port = {tool_find,   tool_settle, open_scope,
-                                    close_scope, tool_load,   tool_memory_end_agent};
+const struct tool_port tool_port = {tool_find,
+                                    tool_settle,
+                                    open_scope,
+                                    close_scope,
+                                    tool_load,
+                                    tool_memory_end_agent,
+                                    tool_memory_await_agent};
