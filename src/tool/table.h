@@ -18,6 +18,8 @@
     X(edit)                                                                                        \
     X(multi_edit)                                                                                  \
     X(delete)                                                                                      \
+    X(shell)                                                                                       \
+    X(test)                                                                                        \
     X(git)                                                                                         \
     X(git_diff)                                                                                    \
     X(git_commit)
