@@ -20,12 +20,16 @@ static const char codes[] =
 
 static const char json_lines[] =
     "\n## JSON lines of a run\n\n"
-    "`cadre run --json` and `cadre resume --json` print these lines, in this order:\n\n"
+    "`cadre run --json` and `cadre resume --json` print these lines, in this order (`progress` "
+    "anywhere between):\n\n"
     "| `type` | when | fields |\n|---|---|---|\n"
     "| `run` | first | `run_id`, `model`, `source`, `cap_usd`, `timeout_ms` (null: none) |\n"
     "| `event` | when an event is durable | `run_id`, `seq`, `agent_id`, `ts` (milliseconds), "
     "`event`, `summary`, "
     "`payload` |\n"
+    "| `progress` | while a long call works, at most ten times a second; left out for a reader "
+    "that "
+    "lags behind | `run_id`, `agent_id`, `call_id`, `text` |\n"
     "| `result` | last, when the run ended | `run_id`, `run_status`, the result object's fields, "
     "`head` |\n"
     "| `error` | last, when it could not be brought to its end | `class`, `message` |\n";

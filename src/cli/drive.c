@@ -182,6 +182,23 @@ static void on_delta(void *user, struct str run_id_text, uint32_t agent_no, stru
         view_delta(&driver->view, agent_no, text);
 }
 
+/* Of use for a moment only: a reader who lags behind misses it. */
+static void on_progress(void *user, struct str run_id_text, uint32_t agent_no, struct str call_id,
+                        struct str text)
+{
+    struct driver *driver = user;
+    if (driver->display == DISPLAY_TREE)
+        view_progress(&driver->view, agent_no, text);
+    if (driver->display != DISPLAY_JSON || driver->catchup.state != CATCHUP_LIVE ||
+        output_state(driver->output) != OUTPIPE_IDLE)
+        return;
+    struct buf line;
+    buf_init(&line, SIZE_MAX / 4);
+    lines_progress(id_str(&driver->run_id), view_id(&driver->view, agent_no), call_id, text, &line);
+    output_json(driver->output, &line);
+    buf_release(&line);
+}
+
 static void on_waiting(void *user, struct str run_id_text, uint32_t agent_no, struct str reason)
 {
     struct driver *driver = user;
@@ -452,6 +469,7 @@ static int watch(struct driver *driver, struct err *err)
 {
     const struct engine_watch callbacks = {.event = on_event,
                                            .delta = on_delta,
+                                           .progress = on_progress,
                                            .waiting = on_waiting,
                                            .question = on_question,
                                            .end = on_end,

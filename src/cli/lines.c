@@ -160,3 +160,17 @@ void lines_json(const struct event_row *row, struct str run_id, struct str agent
     jw_end_object(&w);
     buf_release(&payload);
 }
+
+void lines_progress(struct str run_id, struct str agent_id, struct str call_id, struct str text,
+                    struct buf *out)
+{
+    struct jw w;
+    jw_init(&w, out);
+    jw_object(&w);
+    jw_ktext(&w, "type", "progress");
+    jw_kstr(&w, "run_id", run_id);
+    jw_kstr(&w, "agent_id", agent_id);
+    jw_kstr(&w, "call_id", call_id);
+    jw_kstr(&w, "text", text);
+    jw_end_object(&w);
+}

@@ -43,11 +43,11 @@ void services_open(struct tool_services *services, const struct config *config,
                    const struct str *hidden, size_t hidden_count)
 {
     struct sandbox_options options = {0};
-    (void)config;
     *services = (struct tool_services){.sandbox = sandbox_port(sandbox_open(&options)),
                                        .memory = tool_memory_new(),
                                        .hidden = hidden,
-                                       .hidden_count = hidden_count};
+                                       .hidden_count = hidden_count,
+                                       .test_command = config->test_command};
     open_vcs(services);
 }
 

@@ -247,6 +247,12 @@ void view_delta(struct view *view, uint32_t agent_no, struct str text)
     buf_release(&clean);
 }
 
+void view_progress(struct view *view, uint32_t agent_no, struct str text)
+{
+    if (agent_no < view->count)
+        copy_clean(view->agents[agent_no].tail, sizeof view->agents[agent_no].tail, text);
+}
+
 void view_waiting(struct view *view, uint32_t agent_no, struct str reason, int64_t now)
 {
     if (agent_no >= view->count)

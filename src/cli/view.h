@@ -35,6 +35,8 @@ void view_update(struct view *view, const struct run *run, uint32_t agent_no, in
 /* All agents of a run: after resume, or of a folded log. */
 void view_update_all(struct view *view, const struct run *run, int64_t now);
 void view_delta(struct view *view, uint32_t agent_no, struct str text);
+/* A line of what its call does, in place of the one before. */
+void view_progress(struct view *view, uint32_t agent_no, struct str text);
 /* Its request waits for the provider; an empty reason: no longer. */
 void view_waiting(struct view *view, uint32_t agent_no, struct str reason, int64_t now);
 bool view_knows(const struct view *view, uint32_t agent_no);

@@ -210,6 +210,13 @@ static void fill_settings(struct config *config)
     }
 }
 
+static void fill_tools(struct config *config)
+{
+    const struct config_entry *command =
+        config_entries_find(config->entries, KEY_TEST_COMMAND, STR(""), 0);
+    config->test_command = command ? command->value.text : STR("");
+}
+
 static struct str folder_of(struct str path)
 {
     while (path.n > 1 && path.p[path.n - 1] != '/')
@@ -272,6 +279,7 @@ int config_load(const struct config_flags *flags, const struct config_environmen
     if (read_files(&loader) != 0 || check_trust(&loader) != 0 || read_flags(&loader) != 0)
         goto out;
     fill_settings(config);
+    fill_tools(config);
     if (config_models(config, flags, environment, err) != 0 ||
         config_recordings(config, environment, err) != 0 || config_providers(config, err) != 0 ||
         config_profiles(config, err) != 0 || config_cost(config, err) != 0 ||

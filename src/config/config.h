@@ -42,7 +42,8 @@ struct provider_bounds {
 struct config {
     struct arena arena;
     struct settings settings;
-    struct str store_path; /* absolute */
+    struct str store_path;   /* absolute */
+    struct str test_command; /* of tools.test, or empty */
     struct str
         model_source;  /* "flags", "config FILE", "OPENAI_API_KEY", "a server on port 11434" */
     struct str *files; /* that were read, in order */

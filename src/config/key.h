@@ -137,6 +137,8 @@ enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_AD
       "A JSON Schema that the child's answer must match: it is corrected twice, then it fails (`docs/doors.md`).") \
     X(ROLE_SCHEMA, "roles.*.outputs.schema", SCHEMA, ADDS, "", 0, 0, \
       "The same for children with this role: researcher, planner, executor, reviewer or tester.") \
+    X(TEST_COMMAND, "tools.test.command", TEXT, ADDS, "", 0, 0, \
+      "The command with which the tool `test` runs the project's tests, for `sh`. Without it: what the project's build files tell (`docs/tools.md`).") \
     X(MODE, "mode", MODE, NARROWS, "safe", 0, 0, \
       "What tools may do without asking.") \
     X(PERMISSION, "permissions.*", PERMISSION, NARROWS, "", 0, 0, \

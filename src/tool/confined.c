@@ -147,6 +147,8 @@ void confined_end(const struct sandbox_outcome *outcome, int64_t wall_ms, struct
     case SANDBOX_KILLED:
         buf_printf(out, "killed by signal %d (%s) after ", outcome->code, signal);
         confined_seconds(out, outcome->wall_ms);
+        if (outcome->note[0] != '\0')
+            buf_printf(out, ": %s", outcome->note);
         break;
     case SANDBOX_TIMEOUT:
         buf_text(out, "stopped when its time of ");
