@@ -39,10 +39,33 @@ static void open_vcs(struct tool_services *services)
     }
 }
 
+static int64_t megabytes(int64_t number)
+{
+    return number == UNLIMITED ? 0 : number << 20;
+}
+
+/* Switches and walls stand in one order: that of sandbox/message.h. */
+static void fill_options(const struct config_sandbox *config, struct sandbox_options *options)
+{
+    *options = (struct sandbox_options){
+        .limits = {.processes = config->processes,
+                   .memory_bytes = megabytes(config->memory_mb),
+                   .file_bytes = megabytes(config->file_mb),
+                   .open_files = config->open_files},
+        .environment = config->environment,
+        .environment_count = config->environment_count,
+        .shown = config->shown,
+        .shown_count = config->shown_count,
+    };
+    for (size_t i = 0; i < LAUNCH_WALL_COUNT; i++)
+        options->off[i] = config->walls[i].off;
+}
+
 void services_open(struct tool_services *services, const struct config *config,
                    const struct str *hidden, size_t hidden_count)
 {
-    struct sandbox_options options = {0};
+    struct sandbox_options options;
+    fill_options(&config->sandbox, &options);
     *services = (struct tool_services){.sandbox = sandbox_port(sandbox_open(&options)),
                                        .memory = tool_memory_new(),
                                        .hidden = hidden,

@@ -199,6 +199,18 @@ static void warn(void *user, struct str text)
         wire->warning(wire->warning_user, text);
 }
 
+static void warn_of_missing_walls(struct wire *wire)
+{
+    struct str missing = wire->services.sandbox->missing;
+    char text[256];
+    if (missing.n == 0)
+        return;
+    snprintf(text, sizeof text,
+             "commands run with fewer walls: the config turned off %.*s (docs/security.md)",
+             STR_FMT(missing));
+    warn(wire, str_from(text));
+}
+
 /* Without links and "..": what it is compared with, and what a later resume still finds. */
 static struct str real_path(struct wire *wire, struct str path)
 {
@@ -383,6 +395,7 @@ int wire_engine(struct wire *wire, uv_loop_t *loop, const struct engine_watch *w
         .denied_count = config_trust_prepare(&wire->config) ? 2 : 1,
     };
     services_open(&wire->services, &wire->config, config.denied_paths, config.denied_count);
+    warn_of_missing_walls(wire);
     raise_descriptor_limit();
     sqlite_store_prepare();
     if (http_global_init(err) != 0)

@@ -283,7 +283,7 @@ int config_load(const struct config_flags *flags, const struct config_environmen
     if (config_models(config, flags, environment, err) != 0 ||
         config_recordings(config, environment, err) != 0 || config_providers(config, err) != 0 ||
         config_profiles(config, err) != 0 || config_cost(config, err) != 0 ||
-        find_store(&loader) != 0)
+        config_sandbox(config, err) != 0 || find_store(&loader) != 0)
         goto out;
     result = 0;
 out:

@@ -39,6 +39,19 @@ struct provider_bounds {
     int64_t max_concurrent, first_byte_ms, idle_ms, total_ms;
 };
 
+/* What the operator says about confined commands. */
+struct config_sandbox {
+    struct {
+        const char *name; /* of the switch: "namespaces" */
+        bool off;
+    } walls[3];
+    struct str *environment; /* names of variables */
+    size_t environment_count;
+    struct str *shown; /* absolute paths */
+    size_t shown_count;
+    int64_t processes, memory_mb, file_mb, open_files; /* UNLIMITED: built in */
+};
+
 struct config {
     struct arena arena;
     struct settings settings;
@@ -54,6 +67,7 @@ struct config {
     struct str trust_directory;        /* of trust.h; STR_NONE: the user has no home */
     struct provider_bounds *providers; /* one for each of llm.providers */
     size_t provider_count;
+    struct config_sandbox sandbox;
 };
 
 /* Reads and checks everything; no network. When no model is named anywhere and no key is set, settings.model_count is 0

@@ -155,6 +155,24 @@ enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_AD
       "Tokens that a run may use, children included, each counted once.") \
     X(WALL, "budget.wall_ms", MILLISECONDS, NARROWS, "900000", 5000, 2678400000, \
       "Time of a run.") \
+    X(SANDBOX_NAMESPACES, "sandbox.namespaces", SWITCH, NEVER, "true", 0, 1, \
+      "Whether confined commands get processes, files, a network and a host name of their own. Off only where the machine cannot: `docs/security.md` says what is open then.") \
+    X(SANDBOX_LANDLOCK, "sandbox.landlock", SWITCH, NEVER, "true", 0, 1, \
+      "Whether Landlock guards the same files once more.") \
+    X(SANDBOX_SECCOMP, "sandbox.seccomp", SWITCH, NEVER, "true", 0, 1, \
+      "Whether system calls that no build or test needs are refused.") \
+    X(SANDBOX_ENVIRONMENT, "sandbox.environment", NAMES, NEVER, "", 0, 0, \
+      "Names of environment variables that confined commands may see, besides the built ones (`PATH`, `HOME`, `LANG`, `TERM`, `TMPDIR`, `USER`, `LOGNAME`, `SHELL`).") \
+    X(SANDBOX_SHOW, "sandbox.show", NAMES, NEVER, "", 0, 0, \
+      "Further absolute paths that confined commands may read, for example a toolchain outside of `/usr` and `/opt`.") \
+    X(SANDBOX_PROCESSES, "sandbox.processes", COUNT, NARROWS, "512", 16, 100000, \
+      "Processes and threads of one confined command. Kernels from 6.14 on count at least 301.") \
+    X(SANDBOX_MEMORY, "sandbox.memory_mb", LIMIT, NARROWS, "null", 64, 100000000, \
+      "Megabytes that one confined command may hold, its private `/tmp` included. null: half of the machine's memory, at least 2048.") \
+    X(SANDBOX_FILE, "sandbox.file_mb", COUNT, NARROWS, "4096", 1, 100000000, \
+      "Megabytes of one file that a confined command writes.") \
+    X(SANDBOX_OPEN_FILES, "sandbox.open_files", COUNT, NARROWS, "8192", 32, 1000000, \
+      "Files that one confined process may have open.") \
     X(STORE, "store", TEXT, NEVER, "", 0, 0, \
       "File of the database. A relative path starts at the config file's directory, `~/` at your home. Without it: `$XDG_STATE_HOME/cadre/cadre.db`, else `~/.local/state/cadre/cadre.db`.")
 /* clang-format on */

@@ -195,6 +195,11 @@ int config_source_read(struct arena *arena, struct str path, enum config_links l
         err_set(err, ERR_CONFIG, "cannot read %.*s: %s", STR_FMT(path), strerror(errno));
         goto out;
     }
+    /* Where a project has none, a confined command finds a directory without write permission in its place (sandbox/guard.h). */
+    if (links == LINKS_REFUSED && S_ISDIR(status.st_mode) && (status.st_mode & 07777) == 0555) {
+        result = 0;
+        goto out;
+    }
     if (!S_ISREG(status.st_mode)) {
         err_set(err, ERR_CONFIG, "%.*s is %s, not a config file", STR_FMT(path),
                 S_ISDIR(status.st_mode) ? "a directory" : "a special file");

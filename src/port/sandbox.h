@@ -66,6 +66,8 @@ struct sandbox_port {
     /* -1: it was not run. The caller releases the outcome's buffers after 0. */
     int (*run)(void *self, const struct sandbox_walls *walls, const struct sandbox_command *command,
                struct sandbox_outcome *outcome, struct err *err);
+    struct str
+        missing; /* walls that the operator turned off, "namespaces, seccomp": results say so; or empty */
     void *self;
 };
 

@@ -220,10 +220,11 @@ struct sandbox *sandbox_open(const struct sandbox_options *options)
     if (sandbox == NULL || pthread_mutex_init(&sandbox->making, NULL) != 0)
         abort();
     sandbox->options = *options;
-    sandbox->port = (struct sandbox_port){run, sandbox};
+    sandbox->port = (struct sandbox_port){.run = run, .self = sandbox};
     sandbox->image = -1;
     buf_init(&sandbox->filter, 65536);
     name_missing(sandbox);
+    sandbox->port.missing = str_from(sandbox->missing);
     return sandbox;
 }
 
@@ -240,9 +241,4 @@ void sandbox_close(struct sandbox *sandbox)
 const struct sandbox_port *sandbox_port(const struct sandbox *sandbox)
 {
     return &sandbox->port;
-}
-
-struct str sandbox_missing(const struct sandbox *sandbox)
-{
-    return str_from(sandbox->missing);
 }

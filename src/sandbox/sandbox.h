@@ -21,7 +21,5 @@ struct sandbox_options {
 struct sandbox *sandbox_open(const struct sandbox_options *options);
 void sandbox_close(struct sandbox *sandbox);
 const struct sandbox_port *sandbox_port(const struct sandbox *sandbox);
-/* Names of the walls that are off, "namespaces, seccomp", or empty. */
-struct str sandbox_missing(const struct sandbox *sandbox);
 
 #endif

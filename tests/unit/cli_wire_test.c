@@ -85,7 +85,8 @@ static void the_tools_of_this_build_are_available(void **state)
     assert_true(list_has(tools, STR("read")));
     assert_true(list_has(tools, STR("write")));
     assert_true(list_has(tools, STR("spawn_agent")));
-    assert_false(list_has(tools, STR("shell")));
+    assert_true(list_has(tools, STR("shell")));
+    assert_false(list_has(tools, STR("teleport")));
     wire_close(wire);
 }
 
