@@ -6,7 +6,7 @@
 #include "base/err.h"
 
 /* OFFLINE: without a network namespace, sockets of the internet are refused too. */
-enum filter_kind { FILTER_USUAL, FILTER_OFFLINE };
+enum filter_kind { FILTER_USUAL, FILTER_OFFLINE, FILTER_KINDS };
 
 /* Appends the program as the kernel takes it: an array of struct sock_filter. */
 NODISCARD int filter_compile(enum filter_kind kind, struct buf *program, struct err *err);

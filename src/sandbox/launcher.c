@@ -6,6 +6,7 @@
  * message's. */
 #include "sandbox/launcher.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -107,6 +108,7 @@ static _Noreturn void be_first(struct launch *launch, uid_t uid, gid_t gid)
     }
     launch_drop_privileges();
     launch_restrict_files(launch);
+    close(LAUNCH_WORKSPACE);
     launch_set_limits(launch);
     launch_restrict_calls(launch);
     /* What drops privileges also forgets who to die with. */
@@ -140,6 +142,37 @@ static pid_t start_first(const struct launch *launch)
     return (pid_t)syscall(SYS_clone, flags, NULL, NULL, NULL, NULL);
 }
 
+/* The parent of a process, or 0. */
+static pid_t parent_of(const char *process)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%.20s/stat", process);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    /* The name in brackets may hold anything; the last bracket ends it. */
+    const char *after = strrchr(text, ')');
+    int parent = 0;
+    return after != NULL && sscanf(after, ") %*c %d", &parent) == 1 ? parent : 0;
+}
+
+/* Without a pid namespace: children of whoever has died become this process's, until there is none. */
+static void kill_descendants(void)
+{
+    do {
+        DIR *proc = opendir("/proc");
+        struct dirent *entry;
+        while (proc != NULL && (entry = readdir(proc)) != NULL)
+            if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+                parent_of(entry->d_name) == getpid())
+                kill((pid_t)atoi(entry->d_name), SIGKILL);
+        if (proc != NULL)
+            closedir(proc);
+    } while (waitpid(-1, NULL, 0) > 0 || errno == EINTR);
+}
+
 int main(void)
 {
     static struct launch launch;
@@ -155,6 +188,9 @@ int main(void)
     /* Further groups would be kept: they cannot be given up inside. An ordinary user may not, and keeps them. */
     if (uid == 0 && setgroups(0, NULL) != 0)
         launch_fail("namespaces", "cannot leave the groups");
+    bool namespaces = launch_has(&launch, LAUNCH_WALL_NAMESPACES);
+    if (!namespaces && prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
+        launch_fail("processes", "cannot take over orphans");
     pid_t first = start_first(&launch);
     if (first < 0)
         launch_fail("namespaces", "cannot make namespaces");
@@ -163,5 +199,7 @@ int main(void)
     close_range(0, ~0u, 0); /* whoever reads the command's output waits for its last writer */
     while (waitpid(first, &status, 0) < 0 && errno == EINTR)
         continue;
+    if (!namespaces)
+        kill_descendants();
     return 0;
 }

@@ -14,7 +14,7 @@ struct launch {
     const char *area;
     size_t area_bytes;
     char **argv, **environment;
-    const char *workspace_path, *directory, *relay;
+    const char *workspace_path, *directory, *relay, *tmp;
     char workspace_now[4096]; /* where the workspace's descriptor leads to by now */
     int relay_socket;         /* O_PATH, or -1 */
 };
@@ -34,6 +34,11 @@ void launch_say(const char *line);
 void launch_read_message(struct launch *launch);
 /* In new namespaces: the command's file system, from nothing. Ends in it, old root gone. */
 void launch_make_root(struct launch *launch);
+/* What every command may read, NULL at the end; and what only those with the machine's network may. */
+extern const char *const launch_system_paths[];
+extern const char *const launch_network_paths[];
+/* An entry of the workspace, or beneath: no links, nothing above. -1 with errno. */
+int launch_open_beneath(int directory, const char *path);
 void launch_raise_loopback(void);
 /* What the kernel must refuse from now on, to this process and all that follow. */
 void launch_drop_privileges(void);

@@ -75,8 +75,9 @@ void launch_read_message(struct launch *launch)
                                         head->views, head->hidden,      head->names};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         check_list(launch, lists[i]);
-    if (head->argv.count == 0 || head->names.count != 3 || head->filter.count > 4096 ||
-        head->filter.at % 8 != 0 || head->filter.at > launch->area_bytes ||
+    if (head->argv.count == 0 || head->names.count != LAUNCH_NAME_COUNT ||
+        head->filter.count > 4096 || head->filter.at % 8 != 0 ||
+        head->filter.at > launch->area_bytes ||
         head->filter.count * 8 > launch->area_bytes - head->filter.at)
         launch_refuse("message", "the message's parts are wrong");
     launch->argv = vector(launch, head->argv);
@@ -84,6 +85,7 @@ void launch_read_message(struct launch *launch)
     launch->workspace_path = launch_next(launch, head->names, NULL);
     launch->directory = launch_next(launch, head->names, launch->workspace_path);
     launch->relay = launch_next(launch, head->names, launch->directory);
-    if (launch->workspace_path[0] != '/' || launch->directory[0] != '/')
+    launch->tmp = launch_next(launch, head->names, launch->relay);
+    if (launch->workspace_path[0] != '/' || launch->directory[0] != '/' || launch->tmp[0] != '/')
         launch_refuse("message", "the message's directories are not absolute");
 }

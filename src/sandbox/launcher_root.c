@@ -24,7 +24,7 @@
 
 /* Shown read-only where they exist; links are copied as links. What compilers, interpreters and tests read, and no secrets: a
  * command of root's has root's eyes. */
-static const char *const system_paths[] = {
+const char *const launch_system_paths[] = {
     "/usr",
     "/bin",
     "/sbin",
@@ -48,10 +48,11 @@ static const char *const system_paths[] = {
     "/etc/ssl/certs",
     "/etc/ssl/openssl.cnf",
     "/etc/java-17-openjdk",
+    NULL,
 };
 
 /* Only with the host's network: how names are resolved on it. */
-static const char *const network_paths[] = {"/etc/hosts", "/etc/resolv.conf"};
+const char *const launch_network_paths[] = {"/etc/hosts", "/etc/resolv.conf", NULL};
 
 static const char *const device_names[] = {"null", "zero", "full", "random", "urandom", "tty"};
 
@@ -72,8 +73,7 @@ struct root {
 
 /* --- opening and placing --------------------------------------------------------------------------------------------------- */
 
-/* No links, nothing above. */
-static int open_beneath(int directory, const char *path)
+int launch_open_beneath(int directory, const char *path)
 {
     struct open_how how = {.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW,
                            .resolve =
@@ -87,7 +87,7 @@ enum place_kind { PLACE_DIRECTORY, PLACE_FILE };
 static int step(const struct root *root, int at, const char *name, enum place_kind kind)
 {
     struct stat status;
-    int next = open_beneath(at, name);
+    int next = launch_open_beneath(at, name);
     if (next >= 0 || errno != ENOENT)
         return next;
     if (fstat(at, &status) != 0 || status.st_dev != root->device) {
@@ -102,14 +102,14 @@ static int step(const struct root *root, int at, const char *name, enum place_ki
             return -1;
         close(file);
     }
-    return open_beneath(at, name);
+    return launch_open_beneath(at, name);
 }
 
 /* A descriptor of a path in the new root, to mount on or to write into. */
 static int place(const struct root *root, const char *path, enum place_kind kind)
 {
     char name[256];
-    int at = open_beneath(root->fd, ".");
+    int at = launch_open_beneath(root->fd, ".");
     for (;;) {
         path += strspn(path, "/");
         size_t n = strcspn(path, "/");
@@ -225,8 +225,8 @@ static void write_file(const struct root *root, const char *path, const char *te
 static void make_system(const struct launch *launch, const struct root *root)
 {
     char text[512];
-    for (size_t i = 0; i < sizeof system_paths / sizeof system_paths[0]; i++)
-        show(root, system_paths[i]);
+    for (size_t i = 0; launch_system_paths[i] != NULL; i++)
+        show(root, launch_system_paths[i]);
     const char *path = NULL;
     while ((path = launch_next(launch, launch->head->shown, path)) != NULL)
         show(root, path);
@@ -239,8 +239,8 @@ static void make_system(const struct launch *launch, const struct root *root)
     write_file(root, "etc/group", text);
     write_file(root, "etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n");
     if (launch->head->network == LAUNCH_NET_FULL)
-        for (size_t i = 0; i < sizeof network_paths / sizeof network_paths[0]; i++)
-            show_target(root, network_paths[i]);
+        for (size_t i = 0; launch_network_paths[i] != NULL; i++)
+            show_target(root, launch_network_paths[i]);
     else
         write_file(root, "etc/hosts", "127.0.0.1 localhost cadre\n::1 localhost\n");
 }
@@ -291,7 +291,7 @@ static void make_proc(const struct launch *launch, const struct root *root)
     if (attach(proc, place(root, "/proc", PLACE_DIRECTORY)) != 0)
         launch_fail(WALL, "cannot mount /proc");
     for (size_t i = 0; i < sizeof secret_proc / sizeof secret_proc[0]; i++) {
-        int where = open_beneath(root->fd, secret_proc[i]);
+        int where = launch_open_beneath(root->fd, secret_proc[i]);
         if (where >= 0 && attach(copy_tree(AT_FDCWD, "/dev/null", DEVICE), where) != 0)
             launch_fail(WALL, "cannot hide /%s", secret_proc[i]);
     }
@@ -302,7 +302,7 @@ static void make_tmp(const struct root *root)
     if (mkdirat(root->fd, "run", 0755) != 0 || mkdirat(root->fd, "tmp", 0700) != 0 ||
         mkdirat(root->fd, "tmp/home", 0700) != 0 || mkdirat(root->fd, "tmp/.shm", 0700) != 0 ||
         fchmodat(root->fd, "tmp", 01777, 0) != 0 ||
-        attach(copy_tree(root->fd, "tmp", WRITABLE), open_beneath(root->fd, "tmp")) != 0)
+        attach(copy_tree(root->fd, "tmp", WRITABLE), launch_open_beneath(root->fd, "tmp")) != 0)
         launch_fail(WALL, "cannot make /tmp");
 }
 
@@ -313,7 +313,7 @@ static void hide(const struct launch *launch, const struct root *root)
     const char *path = NULL;
     while ((path = launch_next(launch, launch->head->hidden, path)) != NULL) {
         struct stat status;
-        int where = open_beneath(root->fd, path + strspn(path, "/"));
+        int where = launch_open_beneath(root->fd, path + strspn(path, "/"));
         if (where < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
             continue;
         if (where < 0 || fstat(where, &status) != 0)
@@ -343,7 +343,7 @@ static void show_view(const struct launch *launch, const struct root *root, int 
 {
     char path[8192];
     struct stat status;
-    int source = open_beneath(workspace, view + 1);
+    int source = launch_open_beneath(workspace, view + 1);
     if (source < 0 && view[0] != LAUNCH_VIEW_KEEP &&
         (errno == ENOENT || errno == ELOOP || errno == ENOTDIR))
         return; /* there is nothing, or a link that leads somewhere else: nothing is shown */
@@ -419,5 +419,4 @@ void launch_make_root(struct launch *launch)
     hide(launch, &root);
     enter(&root);
     close(root.fd);
-    close(LAUNCH_WORKSPACE);
 }

@@ -101,6 +101,7 @@ struct landlock_beneath {
 #define NET_TCP 3ull    /* bind, connect */
 #define SCOPE_BOTH 3ull /* abstract unix sockets, signals */
 
+/* Rights that this version can refuse. */
 static uint64_t files_known(long version)
 {
     return version >= 5   ? (1ull << 16) - 1
@@ -109,31 +110,70 @@ static uint64_t files_known(long version)
                           : (1ull << 13) - 1;
 }
 
-static void allow(int rules, const char *path, uint64_t allowed)
+/* Takes the descriptor. */
+static void allow_opened(int rules, int fd, uint64_t allowed, const char *path)
 {
     struct stat status;
-    struct landlock_beneath beneath = {.allowed = allowed,
-                                       .parent = open(path, O_PATH | O_CLOEXEC)};
-    if (beneath.parent < 0)
+    struct landlock_beneath beneath = {.allowed = allowed, .parent = fd};
+    if (fd < 0)
         return; /* what is not there needs no permission */
-    if (fstat(beneath.parent, &status) == 0 && !S_ISDIR(status.st_mode))
+    if (fstat(fd, &status) == 0 && !S_ISDIR(status.st_mode))
         beneath.allowed &= FS_OF_FILES;
-    if (syscall(SYS_landlock_add_rule, rules, 1, &beneath, 0) != 0)
+    /* A link leads somewhere else and has no rights of its own. */
+    if (!S_ISLNK(status.st_mode) && syscall(SYS_landlock_add_rule, rules, 1, &beneath, 0) != 0)
         launch_fail("landlock", "cannot allow %s", path);
-    close(beneath.parent);
+    close(fd);
+}
+
+static void allow(int rules, const char *path, uint64_t allowed)
+{
+    allow_opened(rules, open(path, O_PATH | O_CLOEXEC), allowed, path);
 }
 
 static void allow_views(const struct launch *launch, int rules, uint64_t known)
 {
-    char path[8192];
     const char *view = NULL;
     while ((view = launch_next(launch, launch->head->views, view)) != NULL) {
-        snprintf(path, sizeof path, "%s/%s", launch->workspace_path, view + 1);
+        int fd = launch_open_beneath(LAUNCH_WORKSPACE, view + 1);
         if (view[0] == LAUNCH_VIEW_WRITE)
-            allow(rules, path, known & ~FS_IOCTL_DEV);
+            allow_opened(rules, fd, known & ~FS_IOCTL_DEV, view);
         else if (view[0] == LAUNCH_VIEW_READ)
-            allow(rules, path, FS_READ & known);
+            allow_opened(rules, fd, FS_READ & known, view);
+        else if (fd >= 0)
+            close(fd);
     }
+}
+
+/* Without a root of its own a command sees the machine's, and this is what it may read of it. */
+static void allow_system(const struct launch *launch, int rules, uint64_t known)
+{
+    const char *path = NULL;
+    for (size_t i = 0; launch_system_paths[i] != NULL; i++)
+        allow(rules, launch_system_paths[i], FS_READ & known);
+    for (size_t i = 0; launch->head->network == LAUNCH_NET_FULL && launch_network_paths[i] != NULL;
+         i++)
+        allow(rules, launch_network_paths[i], FS_READ & known);
+    while ((path = launch_next(launch, launch->head->shown, path)) != NULL)
+        allow(rules, path, FS_READ & known);
+    allow(rules, "/etc/passwd", FS_READ & known);
+    allow(rules, "/etc/group", FS_READ & known);
+    allow(rules, "/proc", FS_READ & known);
+}
+
+/* The kernel's version of Landlock decides what can be refused. */
+static int make_rules(const struct launch *launch, long version)
+{
+    struct landlock_ruleset set = {.files = files_known(version)};
+    size_t bytes = version >= 6   ? sizeof set
+                   : version >= 4 ? 2 * sizeof(uint64_t)
+                                  : sizeof(uint64_t);
+    /* Scopes matter where the namespaces do not reach: the host's network has its abstract sockets. */
+    if (version >= 6)
+        set.scoped = SCOPE_BOTH;
+    if (version >= 4 && !launch_has(launch, LAUNCH_WALL_NAMESPACES) &&
+        launch->head->network == LAUNCH_NET_NONE)
+        set.network = NET_TCP;
+    return (int)syscall(SYS_landlock_create_ruleset, &set, bytes, 0);
 }
 
 void launch_restrict_files(const struct launch *launch)
@@ -144,24 +184,16 @@ void launch_restrict_files(const struct launch *launch)
     if (version < 1)
         launch_fail("landlock", "this kernel has no Landlock");
     uint64_t known = files_known(version);
-    struct landlock_ruleset set = {.files = known};
-    /* Scopes matter where the namespaces do not reach: the host's network has its abstract sockets. */
-    if (version >= 6)
-        set.scoped = SCOPE_BOTH;
-    if (version >= 4 && !launch_has(launch, LAUNCH_WALL_NAMESPACES) &&
-        launch->head->network == LAUNCH_NET_NONE)
-        set.network = NET_TCP;
-    int rules = (int)syscall(SYS_landlock_create_ruleset, &set,
-                             version >= 6   ? sizeof set
-                             : version >= 4 ? 2 * sizeof(uint64_t)
-                                            : sizeof(uint64_t),
-                             0);
+    int rules = make_rules(launch, version);
     if (rules < 0)
         launch_fail("landlock", "cannot make the rules");
-    /* Everything in the new root was chosen already; what has another root cannot be reached even through a descriptor. */
-    allow(rules, "/", FS_READ & known);
+    /* Everything in a root of its own was chosen already; what has another root cannot be reached even through a descriptor. */
+    if (launch_has(launch, LAUNCH_WALL_NAMESPACES))
+        allow(rules, "/", FS_READ & known);
+    else
+        allow_system(launch, rules, known);
     allow(rules, "/dev", FS_DEVICES & known);
-    allow(rules, "/tmp", known & ~FS_IOCTL_DEV);
+    allow(rules, launch->tmp, known & ~FS_IOCTL_DEV);
     allow_views(launch, rules, known);
     if (syscall(SYS_landlock_restrict_self, rules, 0) != 0)
         launch_fail("landlock", "cannot apply the rules");

@@ -40,6 +40,14 @@ enum launch_wall {
 
 enum launch_network { LAUNCH_NET_NONE, LAUNCH_NET_RELAY, LAUNCH_NET_FULL };
 
+enum launch_name {
+    LAUNCH_NAME_WORKSPACE, /* its absolute path */
+    LAUNCH_NAME_DIRECTORY, /* to start in; absolute */
+    LAUNCH_NAME_RELAY,     /* the socket's path, or "" */
+    LAUNCH_NAME_TMP,       /* the private /tmp: "/tmp" but without namespaces */
+    LAUNCH_NAME_COUNT
+};
+
 struct launch_part {
     uint32_t at; /* from the start of the area */
     uint32_t count;
@@ -55,11 +63,10 @@ struct launch_head {
     uint64_t processes, memory_bytes, file_bytes, open_files;
     struct launch_part argv, environment;
     struct launch_part shown; /* further absolute paths, read-only */
-    struct launch_part
-        views; /* of the workspace: a letter (below) and a path from its root, in the order of mounting */
+    /* Of the workspace: a letter (below) and a path from its root, in the order of mounting. */
+    struct launch_part views;
     struct launch_part hidden; /* absolute directories */
-    struct launch_part
-        names; /* [0] workspace's path, [1] directory to start in, absolute, [2] relay's socket or "" */
+    struct launch_part names;  /* by enum launch_name */
     struct launch_part filter; /* count: struct sock_filter, 8 bytes each */
 };
 
@@ -67,6 +74,7 @@ struct launch_head {
 #define LAUNCH_VIEW_WRITE 'w'
 #define LAUNCH_VIEW_KEEP 'k' /* read-only within what is writable; must exist */
 
-#define LAUNCH_HOME "/tmp/home"
+#define LAUNCH_TMP "/tmp"
+#define LAUNCH_HOME LAUNCH_TMP "/home"
 
 #endif

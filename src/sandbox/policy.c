@@ -83,6 +83,8 @@ static int guard_write_path(const struct policy *policy, struct guards *guards, 
     enum guard_kind kind = str_is(path, ".") ? GUARD_ROOT : GUARD_DIRECTORY;
     const char *const *names = guard_names(kind);
     const char *text = arena_copy(policy->arena, path).p;
+    if (policy->options->off[LAUNCH_WALL_NAMESPACES])
+        return 0; /* nothing can be mounted */
     if (guards_add(guards, policy->walls->workspace, text, kind, err) != 0)
         return -1;
     int directory =
@@ -144,10 +146,8 @@ static void add_environment(const struct policy *policy, struct list *list)
 {
     static const char *const built[] = {
         "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-        "HOME=" LAUNCH_HOME,
         "LANG=C.UTF-8",
         "TERM=dumb",
-        "TMPDIR=/tmp",
         "USER=user",
         "LOGNAME=user",
         "SHELL=/bin/sh",
@@ -164,6 +164,8 @@ static void add_environment(const struct policy *policy, struct list *list)
     }
     for (size_t i = 0; i < sizeof built / sizeof built[0]; i++)
         add_variable(list, built[i]);
+    add_variable(list, arena_printf(policy->arena, "HOME=%s/home", policy->tmp).p);
+    add_variable(list, arena_printf(policy->arena, "TMPDIR=%s", policy->tmp).p);
 }
 
 /* --- numbers ------------------------------------------------------------------------------------------------------------------- */
@@ -214,6 +216,33 @@ static void add_names(const struct policy *policy, struct list *list)
                            : arena_printf(policy->arena, "%.*s/%.*s",
                                           STR_FMT(walls->workspace_path), STR_FMT(directory)));
     list_add(list, walls->network == SANDBOX_NET_RELAY ? walls->relay : STR(""));
+    list_add(list, str_from(policy->tmp));
+}
+
+/* Landlock cannot take a part out of what it allows, and there is no network to relay through. */
+static int check_without_namespaces(const struct policy *policy, struct err *err)
+{
+    const struct sandbox_walls *walls = policy->walls;
+    if (!policy->options->off[LAUNCH_WALL_NAMESPACES])
+        return 0;
+    if (policy->options->off[LAUNCH_WALL_LANDLOCK])
+        return err_set(
+            err, ERR_DENIED,
+            "nothing was run: with both walls off, \"namespaces\" and \"landlock\", no file "
+            "is protected; turn one of them on in the user's config");
+    if (walls->network == SANDBOX_NET_RELAY)
+        return err_set(err, ERR_DENIED,
+                       "nothing was run: a relay needs the wall \"namespaces\", which is off");
+    for (size_t i = 0; i < walls->hidden_count; i++) {
+        struct str hidden = walls->hidden[i], workspace = walls->workspace_path;
+        if (str_starts(hidden, workspace) && hidden.n > workspace.n && hidden.p[workspace.n] == '/')
+            return err_set(
+                err, ERR_DENIED,
+                "nothing was run: %.*s lies in the workspace and cannot be hidden without "
+                "the wall \"namespaces\", which is off",
+                STR_FMT(hidden));
+    }
+    return 0;
 }
 
 static bool add_all(struct buf *area, struct launch_part *part, const struct str *texts,
@@ -248,7 +277,9 @@ int policy_print(const struct policy *policy, struct guards *guards, struct buf 
         add_all(&area, &head.shown, policy->options->shown, policy->options->shown_count) &&
         add_all(&area, &head.hidden, walls->hidden, walls->hidden_count);
     struct list views = list_begin(&area, &head.views);
-    int result = add_views(policy, guards, &views, err);
+    int result = check_without_namespaces(policy, err);
+    if (result == 0)
+        result = add_views(policy, guards, &views, err);
     head.bytes = (uint32_t)(sizeof head + area.n);
     buf_add(message, &head, sizeof head);
     buf_str(message, buf_view(&area));

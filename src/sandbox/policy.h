@@ -12,6 +12,7 @@ struct policy {
     const struct sandbox_walls *walls;
     const struct sandbox_command *command;
     struct str filter; /* compiled */
+    const char *tmp;   /* the private /tmp as the command sees it */
     struct arena *arena;
 };
 

@@ -4,12 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "os/process.h"
@@ -22,7 +24,7 @@ struct sandbox {
     struct sandbox_port port;
     char missing[128];
     pthread_mutex_t making; /* guards the rest, which the first command makes */
-    struct buf filter;
+    struct buf filters[FILTER_KINDS];
     int image; /* -1: not made yet */
 };
 
@@ -37,6 +39,7 @@ struct call {
     struct guards guards;
     struct buf message;
     struct arena arena;
+    char tmp[64]; /* without namespaces: a directory that is removed afterwards */
     int message_fd, status[2], lifeline[2];
 };
 
@@ -52,8 +55,29 @@ static void call_init(struct call *call)
     call->guards.count = 0;
     buf_init(&call->message, 0);
     arena_init(&call->arena);
+    snprintf(call->tmp, sizeof call->tmp, LAUNCH_TMP);
     call->message_fd = -1;
     call->status[0] = call->status[1] = call->lifeline[0] = call->lifeline[1] = -1;
+}
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk)
+{
+    return remove(path);
+}
+
+/* Without namespaces: a directory instead of a /tmp of its own. */
+static int make_tmp(struct call *call, struct err *err)
+{
+    char home[80];
+    snprintf(call->tmp, sizeof call->tmp, "/tmp/cadre-command-XXXXXX");
+    if (mkdtemp(call->tmp) == NULL) {
+        snprintf(call->tmp, sizeof call->tmp, LAUNCH_TMP);
+        return err_set(err, ERR_IO, "cannot make a directory in /tmp: %s", strerror(errno));
+    }
+    snprintf(home, sizeof home, "%s/home", call->tmp);
+    return mkdir(home, 0700) == 0
+               ? 0
+               : err_set(err, ERR_IO, "cannot make %s: %s", home, strerror(errno));
 }
 
 static void call_release(struct call *call)
@@ -64,6 +88,8 @@ static void call_release(struct call *call)
     }
     close_handle(&call->message_fd);
     guards_release(&call->guards);
+    if (strcmp(call->tmp, LAUNCH_TMP) != 0)
+        nftw(call->tmp, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     buf_release(&call->message);
     arena_release(&call->arena);
 }
@@ -95,7 +121,7 @@ static int refusal(char *text, struct err *err)
             return err_set(
                 err, ERR_DENIED,
                 "nothing was run: the wall \"%s\" cannot be built here: %s; the operator "
-                "can do without it by `sandbox: {%s: off}` in the user's config",
+                "can do without it by `sandbox: {%s: false}` in the user's config",
                 text, space + 1, text);
     return err_set(err, ERR_DENIED, "nothing was run: the wall \"%s\" cannot be built here: %s",
                    text, space + 1);
@@ -132,13 +158,13 @@ static int read_status(struct call *call, char *text, size_t max)
 /* Most processes never run a command: what commands share is made by the first. */
 static int make_ready(struct sandbox *sandbox, struct err *err)
 {
-    enum filter_kind kind =
-        sandbox->options.off[LAUNCH_WALL_NAMESPACES] ? FILTER_OFFLINE : FILTER_USUAL;
     int result = 0;
     pthread_mutex_lock(&sandbox->making);
     if (sandbox->image < 0) {
-        buf_clear(&sandbox->filter);
-        result = filter_compile(kind, &sandbox->filter, err);
+        for (int kind = 0; kind < FILTER_KINDS && result == 0; kind++) {
+            buf_clear(&sandbox->filters[kind]);
+            result = filter_compile((enum filter_kind)kind, &sandbox->filters[kind], err);
+        }
         if (result == 0 && (sandbox->image = image_open(err)) < 0)
             result = -1;
     }
@@ -162,8 +188,19 @@ static int run(void *self, const struct sandbox_walls *walls, const struct sandb
     call_init(&call);
     if (make_ready(sandbox, err) != 0)
         goto out;
-    struct policy policy = {&sandbox->options, walls, command, buf_view(&sandbox->filter),
-                            &call.arena};
+    enum filter_kind kind = FILTER_USUAL;
+    if (sandbox->options.off[LAUNCH_WALL_NAMESPACES]) {
+        if (make_tmp(&call, err) != 0)
+            goto out;
+        if (walls->network != SANDBOX_NET_FULL)
+            kind = FILTER_OFFLINE;
+    }
+    struct policy policy = {.options = &sandbox->options,
+                            .walls = walls,
+                            .command = command,
+                            .filter = buf_view(&sandbox->filters[kind]),
+                            .tmp = call.tmp,
+                            .arena = &call.arena};
     if (policy_print(&policy, &call.guards, &call.message, err) != 0 ||
         open_handles(&call, err) != 0)
         goto out;
@@ -222,7 +259,8 @@ struct sandbox *sandbox_open(const struct sandbox_options *options)
     sandbox->options = *options;
     sandbox->port = (struct sandbox_port){.run = run, .self = sandbox};
     sandbox->image = -1;
-    buf_init(&sandbox->filter, 65536);
+    for (size_t i = 0; i < FILTER_KINDS; i++)
+        buf_init(&sandbox->filters[i], 65536);
     name_missing(sandbox);
     sandbox->port.missing = str_from(sandbox->missing);
     return sandbox;
@@ -233,7 +271,8 @@ void sandbox_close(struct sandbox *sandbox)
     if (sandbox == NULL)
         return;
     close_handle(&sandbox->image);
-    buf_release(&sandbox->filter);
+    for (size_t i = 0; i < FILTER_KINDS; i++)
+        buf_release(&sandbox->filters[i]);
     pthread_mutex_destroy(&sandbox->making);
     free(sandbox);
 }
