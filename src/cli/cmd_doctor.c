@@ -14,6 +14,7 @@
 #include "cli/localserver.h"
 #include "cli/measure.h"
 #include "cli/process.h"
+#include "cli/services.h"
 #include "cli/wire.h"
 #include "os/clock.h"
 
@@ -27,6 +28,7 @@ static const struct option options[] = {
     {"base-url", "URL", "measure this server, for example http://127.0.0.1:8080/v1"},
     {"model", "NAME", "with --base-url: which of its models (default: the first it names)"},
     {"paid", NULL, "with --base-url: measure a server that may bill for it"},
+    {"walls", NULL, "try every attack on the walls around commands, not only one for each"},
     {"workspace", "DIR", "the directory that a run would work in (default: the current one)"},
     OPTIONS_COMMON,
     OPTION_END,
@@ -45,7 +47,11 @@ const struct command cmd_doctor = {
         "printed ready to be\n"
         "pasted. At most 20 requests, of a few hundred tokens, and three minutes; where a server "
         "does not say how long\n"
-        "a request may be, one that is too long on purpose asks it.",
+        "a request may be, one that is too long on purpose asks it.\n"
+        "\n"
+        "The walls around commands (shell, test) are tried by attacks that must fail, each with a "
+        "harmless twin that\n"
+        "must work; docs/security.md lists them.",
     .example = "cadre doctor",
     .options = options,
     .run = run,
@@ -63,6 +69,8 @@ struct patient {
     struct err config_error;
     struct str base_url, model; /* as flags name them, or STR_NONE */
     enum { PAID_NO, PAID_YES } paid;
+    enum services_walls walls;
+    struct output *output;
     struct localserver found; /* base_url empty: none */
     struct measurement measurement;
     enum { NOT_MEASURED, MEASURED } state;
@@ -76,6 +84,33 @@ find(struct finding *finding, enum verdict verdict, const char *format, ...)
     va_start(args, format);
     vsnprintf(finding->text, sizeof finding->text, format, args);
     va_end(args);
+}
+
+static void report(struct output *output, const char *name, const struct finding *finding)
+{
+    static const struct {
+        const char *word;
+        enum output_style style;
+    } verdicts[] = {{"ok", STYLE_GREEN}, {"warn", STYLE_YELLOW}, {"fail", STYLE_RED}};
+    if (output->format == OUTPUT_JSON) {
+        struct buf line;
+        struct jw w;
+        buf_init(&line, 16384);
+        jw_init(&w, &line);
+        jw_object(&w);
+        jw_ktext(&w, "type", "check");
+        jw_ktext(&w, "name", name);
+        jw_ktext(&w, "verdict", verdicts[finding->verdict].word);
+        jw_ktext(&w, "text", finding->text);
+        jw_end_object(&w);
+        output_json(output, &line);
+        buf_release(&line);
+        return;
+    }
+    output_styled(output, verdicts[finding->verdict].style,
+                  str_from(verdicts[finding->verdict].word));
+    output_print(output, "%*s%-8s  ", (int)(6 - strlen(verdicts[finding->verdict].word)), "", name);
+    output_clean(output, str_from(finding->text), UTF8_LINES);
 }
 
 static void check_config(struct patient *patient, struct finding *finding)
@@ -291,6 +326,63 @@ static void check_speed(struct patient *patient, struct finding *finding)
          patient->measurement.base_url, patient->measurement.server, patient->measurement.requests);
 }
 
+/* What is known of the walls so far. */
+struct walls_seen {
+    struct patient *patient;
+    struct finding *finding;
+    struct buf held; /* names */
+    size_t attacks, failed;
+};
+
+static void see_wall(void *user, const struct services_wall *wall)
+{
+    static const char *const texts[] = {
+        [WALL_HOLDS] = "refused",
+        [WALL_BROKEN] = "IT GOT THROUGH",
+        [WALL_OLD_KERNEL] =
+            "it got through: this kernel is too old for the wall (docs/security.md)",
+        [WALL_STOPS_ITS_TWIN] = "not tried: what is harmless fails too",
+        [WALL_NOT_BUILT] = "not tried",
+    };
+    struct walls_seen *seen = user;
+    struct finding line;
+    enum verdict verdict = wall->state == WALL_HOLDS        ? VERDICT_OK
+                           : wall->state == WALL_OLD_KERNEL ? VERDICT_WARN
+                                                            : VERDICT_FAIL;
+    bool holds = verdict == VERDICT_OK;
+    bool tells = wall->state == WALL_STOPS_ITS_TWIN || wall->state == WALL_NOT_BUILT;
+    seen->attacks++;
+    find(&line, verdict, "%s: to %s: %s%s%s", wall->wall, wall->attack, texts[wall->state],
+         tells ? ": " : "", tells ? wall->why : "");
+    if (!holds && (seen->failed++ == 0 || verdict == VERDICT_FAIL))
+        *seen->finding = line;
+    if (seen->patient->walls == WALLS_ALL)
+        report(seen->patient->output, "wall", &line);
+    else if (holds)
+        buf_printf(&seen->held, "%s%s", seen->held.n > 0 ? ", " : "", wall->wall);
+}
+
+static void check_walls(struct patient *patient, struct finding *finding)
+{
+    struct walls_seen seen = {.patient = patient, .finding = finding};
+    const struct config *config = wire_config(patient->wire);
+    struct err err = ERR_INIT;
+    buf_init(&seen.held, 512);
+    if (services_try_walls(config, patient->walls, see_wall, &seen, &err) != 0)
+        find(finding, VERDICT_FAIL, "%s", err.message);
+    else if (seen.failed == 0 && patient->walls == WALLS_ALL)
+        find(finding, VERDICT_OK, "%zu attacks failed and their harmless twins work", seen.attacks);
+    else if (seen.failed == 0)
+        find(finding, VERDICT_OK,
+             "%.*s: an attack on each failed and its harmless twin works (--walls tries all)",
+             STR_FMT(buf_view(&seen.held)));
+    for (size_t i = 0; i < sizeof config->sandbox.walls / sizeof config->sandbox.walls[0]; i++)
+        if (config->sandbox.walls[i].off)
+            find(finding, VERDICT_WARN, "the config turned off the wall \"%s\" (docs/security.md)",
+                 config->sandbox.walls[i].name);
+    buf_release(&seen.held);
+}
+
 static void check_locale(struct patient *patient, struct finding *finding)
 {
     const char *codeset = nl_langinfo(CODESET);
@@ -309,35 +401,8 @@ static const struct {
     {"disk", NEEDS_CONFIG, check_disk},      {"openat2", NEEDS_NOTHING, check_openat2},
     {"git", NEEDS_NOTHING, check_git},       {"ripgrep", NEEDS_NOTHING, check_ripgrep},
     {"model", NEEDS_CONFIG, check_model},    {"speed", NEEDS_CONFIG, check_speed},
-    {"locale", NEEDS_NOTHING, check_locale},
+    {"walls", NEEDS_CONFIG, check_walls},    {"locale", NEEDS_NOTHING, check_locale},
 };
-
-static void report(struct output *output, const char *name, const struct finding *finding)
-{
-    static const struct {
-        const char *word;
-        enum output_style style;
-    } verdicts[] = {{"ok", STYLE_GREEN}, {"warn", STYLE_YELLOW}, {"fail", STYLE_RED}};
-    if (output->format == OUTPUT_JSON) {
-        struct buf line;
-        struct jw w;
-        buf_init(&line, 16384);
-        jw_init(&w, &line);
-        jw_object(&w);
-        jw_ktext(&w, "type", "check");
-        jw_ktext(&w, "name", name);
-        jw_ktext(&w, "verdict", verdicts[finding->verdict].word);
-        jw_ktext(&w, "text", finding->text);
-        jw_end_object(&w);
-        output_json(output, &line);
-        buf_release(&line);
-        return;
-    }
-    output_styled(output, verdicts[finding->verdict].style,
-                  str_from(verdicts[finding->verdict].word));
-    output_print(output, "%*s%-8s  ", (int)(6 - strlen(verdicts[finding->verdict].word)), "", name);
-    output_clean(output, str_from(finding->text), UTF8_LINES);
-}
 
 static enum exit_code run(struct invocation *invocation)
 {
@@ -350,6 +415,8 @@ static enum exit_code run(struct invocation *invocation)
     /* They name what is measured, not the model of a run. */
     patient.base_url = request.flags.base_url;
     patient.model = request.flags.model;
+    patient.walls = arguments_has(&invocation->arguments, "walls") ? WALLS_ALL : WALLS_ONE_EACH;
+    patient.output = &invocation->output;
     patient.paid = arguments_has(&invocation->arguments, "paid") ? PAID_YES : PAID_NO;
     request.flags.base_url = request.flags.model = STR_NONE;
     if (patient.base_url.p == NULL && (patient.model.p != NULL || patient.paid == PAID_YES)) {

@@ -3,9 +3,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "git/vcs.h"
+#include "sandbox/probe.h"
 #include "sandbox/sandbox.h"
 #include "tool/memory.h"
 
@@ -82,4 +84,42 @@ void services_release(struct tool_services *services)
     if (services->vcs != NULL)
         free((char *)services->vcs - offsetof(struct git_vcs, port));
     *services = (struct tool_services){0};
+}
+
+static bool is_first_of_wall(size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (strcmp(probes[i].wall, probes[index].wall) == 0)
+            return false;
+    return true;
+}
+
+int services_try_walls(const struct config *config, enum services_walls which,
+                       services_wall_fn *tell, void *user, struct err *err)
+{
+    static const int states[] = {
+        [PROBE_HOLDS] = WALL_HOLDS,           [PROBE_BROKEN] = WALL_BROKEN,
+        [PROBE_OLD_KERNEL] = WALL_OLD_KERNEL, [PROBE_TWIN_FAILS] = WALL_STOPS_ITS_TWIN,
+        [PROBE_NOT_RUN] = WALL_NOT_BUILT,
+    };
+    struct sandbox_options options;
+    struct probe_room *room = NULL;
+    if (probe_room_open(&room, err) != 0)
+        return -1;
+    fill_options(&config->sandbox, &options);
+    struct sandbox *sandbox = sandbox_open(&options);
+    for (size_t i = 0; i < probe_count; i++) {
+        struct err why = ERR_INIT;
+        if (which == WALLS_ONE_EACH && !is_first_of_wall(i))
+            continue;
+        enum probe_verdict verdict = probe_run(room, sandbox_port(sandbox), &probes[i], &why);
+        struct services_wall wall = {.wall = probes[i].wall,
+                                     .attack = probes[i].name,
+                                     .state = states[verdict],
+                                     .why = why.message};
+        tell(user, &wall);
+    }
+    sandbox_close(sandbox);
+    probe_room_close(room);
+    return 0;
 }

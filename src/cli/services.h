@@ -11,4 +11,16 @@ void services_open(struct tool_services *services, const struct config *config,
                    const struct str *hidden, size_t hidden_count);
 void services_release(struct tool_services *services);
 
+/* One attack on a wall of confined commands, and how it went. */
+struct services_wall {
+    const char *wall, *attack;
+    enum { WALL_HOLDS, WALL_BROKEN, WALL_OLD_KERNEL, WALL_STOPS_ITS_TWIN, WALL_NOT_BUILT } state;
+    const char *why; /* of the last two */
+};
+typedef void services_wall_fn(void *user, const struct services_wall *wall);
+enum services_walls { WALLS_ONE_EACH, WALLS_ALL };
+/* Tries the walls that this config asks for on this machine. Blocks for up to some seconds. */
+int services_try_walls(const struct config *config, enum services_walls which,
+                       services_wall_fn *tell, void *user, struct err *err) NODISCARD;
+
 #endif

@@ -15,6 +15,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #define WALL "namespaces"
@@ -65,6 +66,10 @@ static const char *const device_links[][2] = {
 /* Of /proc, what tells of the machine beyond the namespace. */
 static const char *const secret_proc[] = {"proc/kcore", "proc/keys", "proc/key-users",
                                           "proc/timer_list", "proc/kallsyms"};
+
+#define PID_MAX_MAJOR 6
+#define PID_MAX_MINOR 14
+#define PID_MAX_LEAST "301"
 
 struct root {
     int fd;
@@ -264,16 +269,23 @@ static void make_devices(const struct root *root)
     }
 }
 
-/* Newer kernels count process ids for each namespace: the one limit on processes that binds root too. */
+/* From 6.14 on, kernels count process ids for each namespace: the one limit on processes that binds root too. Before, the setting is
+ * the machine's, and root's command would change it for everybody. */
 static void limit_processes(const struct launch *launch, int proc)
 {
     char text[32];
+    struct utsname name;
+    int major = 0, minor = 0;
+    if (uname(&name) != 0 || sscanf(name.release, "%d.%d", &major, &minor) != 2 ||
+        major < PID_MAX_MAJOR || (major == PID_MAX_MAJOR && minor < PID_MAX_MINOR))
+        return;
     int fd = openat(proc, "sys/kernel/pid_max", O_WRONLY | O_CLOEXEC);
     snprintf(text, sizeof text, "%llu", (unsigned long long)launch->head->processes);
-    if (fd < 0)
-        return;
-    ssize_t written = write(fd, text, strlen(text));
-    (void)written; /* an older kernel: the setting is the machine's, and refuses */
+    if (fd < 0 || write(fd, text, strlen(text)) < 0) {
+        /* It takes no fewer than this. */
+        if (fd < 0 || errno != EINVAL || write(fd, PID_MAX_LEAST, strlen(PID_MAX_LEAST)) < 0)
+            launch_fail(WALL, "cannot limit processes");
+    }
     close(fd);
 }
 

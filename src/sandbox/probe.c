@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #define PROBE_MS 30000
@@ -181,6 +182,16 @@ static int run_script(struct probe_room *room, const struct sandbox_port *sandbo
     return outcome.end == SANDBOX_EXITED ? outcome.code : 255;
 }
 
+static bool kernel_has(const struct probe *probe)
+{
+    struct utsname name;
+    int major = 0, minor = 0;
+    if (uname(&name) != 0 || sscanf(name.release, "%d.%d", &major, &minor) != 2)
+        return true;
+    return major > probe->since.major ||
+           (major == probe->since.major && minor >= probe->since.minor);
+}
+
 enum probe_verdict probe_run(struct probe_room *room, const struct sandbox_port *sandbox,
                              const struct probe *probe, struct err *err)
 {
@@ -206,5 +217,7 @@ enum probe_verdict probe_run(struct probe_room *room, const struct sandbox_port 
     if (twin != 0)
         return twin < 0 ? PROBE_NOT_RUN : PROBE_TWIN_FAILS;
     int attack = run_script(room, sandbox, &walls, probe->attack, err);
-    return attack < 0 ? PROBE_NOT_RUN : attack == 0 ? PROBE_BROKEN : PROBE_HOLDS;
+    if (attack == 0)
+        return kernel_has(probe) ? PROBE_BROKEN : PROBE_OLD_KERNEL;
+    return attack < 0 ? PROBE_NOT_RUN : PROBE_HOLDS;
 }

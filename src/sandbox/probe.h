@@ -22,6 +22,9 @@ struct probe {
     enum probe_setting setting;
     const char *attack, *twin;
     const char *twin_name; /* the harmless counterpart, as a phrase */
+    struct {
+        int major, minor;
+    } since; /* the kernel that the wall needs; 0: any that runs this program */
 };
 
 extern const struct probe probes[];
@@ -32,7 +35,13 @@ struct probe_room;
 NODISCARD int probe_room_open(struct probe_room **room, struct err *err);
 void probe_room_close(struct probe_room *room);
 
-enum probe_verdict { PROBE_HOLDS, PROBE_BROKEN, PROBE_TWIN_FAILS, PROBE_NOT_RUN };
+enum probe_verdict {
+    PROBE_HOLDS,
+    PROBE_BROKEN,
+    PROBE_OLD_KERNEL, /* broken, as was to be expected of this kernel */
+    PROBE_TWIN_FAILS,
+    PROBE_NOT_RUN,
+};
 
 /* NOT_RUN: err says why. */
 enum probe_verdict probe_run(struct probe_room *room, const struct sandbox_port *sandbox,
