@@ -65,11 +65,11 @@ bool launch_has(const struct launch *launch, enum launch_wall wall)
     return (launch->head->walls & (1u << wall)) != 0;
 }
 
-static void write_text(const char *path, const char *text)
+static void write_text(const char *wall, const char *path, const char *text)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0 || write(fd, text, strlen(text)) < 0)
-        launch_fail("namespaces", "cannot write %s", path);
+        launch_fail(wall, "cannot write %s", path);
     close(fd);
 }
 
@@ -78,10 +78,10 @@ static void map_user(uid_t uid, gid_t gid)
 {
     char line[64];
     snprintf(line, sizeof line, "%u %u 1\n", uid, uid);
-    write_text("/proc/self/uid_map", line);
-    write_text("/proc/self/setgroups", "deny");
+    write_text("namespaces", "/proc/self/uid_map", line);
+    write_text("namespaces", "/proc/self/setgroups", "deny");
     snprintf(line, sizeof line, "%u %u 1\n", gid, gid);
-    write_text("/proc/self/gid_map", line);
+    write_text("namespaces", "/proc/self/gid_map", line);
 }
 
 /* Killed with its parent; cadre may be gone already, which only the lifeline tells. */
@@ -184,6 +184,9 @@ int main(void)
     launch_read_message(&launch);
     close(LAUNCH_MESSAGE);
     umask(022);
+    prctl(PR_SET_NAME, "cadre-launcher");
+    /* Where memory runs out, the kernel takes commands before anything else of the user's. */
+    write_text("limits", "/proc/self/oom_score_adj", "1000");
     find_workspace(&launch);
     /* Further groups would be kept: they cannot be given up inside. An ordinary user may not, and keeps them. */
     if (uid == 0 && setgroups(0, NULL) != 0)

@@ -204,7 +204,7 @@ const struct probe probes[] = {
     {"seccomp",
      "use keys, BPF, perf, userfaultfd, handles, other namespaces",
      PROBE_USUAL,
-     PERL("for (250, 321, 298, 323, 304, 308, 428, 430, 246, 175) "
+     PERL("for (250, 321, 298, 323, 304, 308, 428, 430, 435, 246, 175) "
           "{ $! = 0; $r = syscall($_, 0, 0, 0, 0, 0); exit 0 if $r != -1 || ($! != 1 && $! != 38) "
           "} exit 1"),
      PERL("exit(syscall(39) > 0 ? 0 : 1)"),

@@ -7,7 +7,7 @@ import threading
 import time
 import urllib.request
 
-PROGRAMS = ("server", "curl", "epoll", "journal")
+PROGRAMS = ("server", "curl", "epoll", "journal", "sandbox")
 SAMPLE_SECONDS = 0.02
 CONFIG = """\
 llm:
@@ -207,11 +207,12 @@ class Bench:
             file.write(plan)
         return Process([self.program(name), str(server.port), path], self.workspace, self.environment, self.left())
 
-    def journal(self, events, group):
-        place = os.path.join(self.directory, "journal-%d" % self.stores)
+    def alone(self, name, *arguments):
+        """A program of this folder that measures by itself, in a directory of its own; what it printed."""
+        place = os.path.join(self.directory, "%s-%d" % (name, self.stores))
         self.stores += 1
         os.makedirs(place)
-        done = subprocess.run([self.program("journal"), place, str(events), str(group)], stdout=subprocess.PIPE,
+        done = subprocess.run([self.program(name), place, *map(str, arguments)], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, timeout=self.left())
         if done.returncode != 0:
             raise Failed(done.stderr.strip())

@@ -174,11 +174,21 @@ def idle(bench, row):
 
 
 def journal(bench, row, events):
-    seen = bench.journal(events, GROUP)
+    seen = bench.alone("journal", events, GROUP)
     bench.synchronous = seen["synchronous"]
     row.note = "%d events/s, bare SQLite %d; %.0f %% of it" % (
         seen["store_per_second"], seen["bare_per_second"], seen["ratio"] * 100)
     row.judge("≥ 40 % of bare SQLite", ("bare ÷ store", 1 / seen["ratio"], 2.5))
+
+
+def confined(bench, row, rounds):
+    """`true` behind the walls, by the sandbox and by bubblewrap with the same walls, in turn."""
+    seen = bench.alone("sandbox", rounds, 1024)
+    row.wall, row.rounds = seen["ours_us"] / 1e6, rounds
+    row.note = "%.1f ms, bubblewrap %.1f ms; %.1f ms in a process that holds 1 GB" % (
+        seen["ours_us"] / 1e3, seen["bubblewrap_us"] / 1e3, seen["large_us"] / 1e3)
+    row.judge("≤ bubblewrap, whatever the size", ("÷ bubblewrap", seen["ratio"], 1),
+              ("large ÷ small", seen["large_us"] / seen["ours_us"], 1.5))
 
 
 def resume(bench, row, events):
@@ -226,6 +236,7 @@ def run_all(bench, quick, only):
     add("cold start", cold, 5 if quick else 21)
     idle_row = add("idle memory", idle)
     add("journal alone, groups of %d" % GROUP, journal, 16000 if quick else 160000)
+    add("confined true", confined, 50 if quick else 300)
     for context in (False, True):
         for children in FANS[:3 if quick and context else 4 if quick else 5]:
             name = "K=%d, %d tool turns%s" % (children, TOOL_TURNS, ", 30 KB requests" if context else "")

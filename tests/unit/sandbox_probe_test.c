@@ -1,6 +1,7 @@
 /* sandbox: every wall, by an attack that must fail and its harmless twin that must work; as root and as an ordinary user. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -63,12 +64,55 @@ static void every_wall_holds_for_an_ordinary_user(void **state)
     assert_int_equal(status, 0);
 }
 
-int main(void)
+/* The table of docs/security.md. */
+static void print_table(struct buf *out)
+{
+    buf_text(out, "| wall | attack: must fail | harmless twin: must work |\n|---|---|---|\n");
+    for (size_t i = 0; i < probe_count; i++) {
+        buf_printf(out, "| %s | %s", probes[i].wall, probes[i].name);
+        if (probes[i].since.major > 0)
+            buf_printf(out, " (from Linux %d.%d on)", probes[i].since.major, probes[i].since.minor);
+        buf_printf(out, " | %s |\n", probes[i].twin_name);
+    }
+}
+
+static void the_docs_have_the_table(void **state)
+{
+    const char *tests = getenv("CADRE_TESTS");
+    char path[4096];
+    struct buf table, page;
+    if (tests == NULL)
+        fail_msg("CADRE_TESTS must name the tests' folder");
+    snprintf(path, sizeof path, "%s/../docs/security.md", tests);
+    buf_init(&table, 65536);
+    buf_init(&page, 1 << 20);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    page.n = fread(buf_reserve(&page, 1 << 19), 1, 1 << 19, file);
+    fclose(file);
+    print_table(&table);
+    if (memmem(page.p, page.n, table.p, table.n) == NULL)
+        fail_msg("docs/security.md differs from the table: put the output of unit-sandbox_probe "
+                 "--print-docs there");
+    buf_release(&table);
+    buf_release(&page);
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_wall_holds),
         cmocka_unit_test(every_wall_holds_for_an_ordinary_user),
+        cmocka_unit_test(the_docs_have_the_table),
     };
+    if (argc == 2 && strcmp(argv[1], "--print-docs") == 0) {
+        struct buf table;
+        buf_init(&table, 65536);
+        print_table(&table);
+        fwrite(table.p, 1, table.n, stdout);
+        buf_release(&table);
+        return 0;
+    }
     signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

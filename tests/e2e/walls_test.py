@@ -1,0 +1,42 @@
+"""The walls around commands, seen through the program: what doctor tells, and what a config may say about them."""
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from harness import Workspace, json_lines  # noqa: E402
+
+
+class WallsTest(unittest.TestCase):
+    def checks(self, *arguments, config=None):
+        with Workspace(config=config) as space:
+            done = space.run(["doctor", "--json", *arguments])
+        return [line for line in json_lines(done.stdout) if line["type"] == "check"]
+
+    def test_doctor_tries_one_attack_on_each_wall(self):
+        walls = [line for line in self.checks() if line["name"] == "walls"]
+        self.assertEqual([line["verdict"] for line in walls], ["ok"], walls)
+        self.assertIn("files, landlock, processes, privileges, seccomp, network, limits: ", walls[0]["text"])
+
+    def test_doctor_tries_every_attack_when_asked(self):
+        lines = self.checks("--walls")
+        attacks = [line for line in lines if line["name"] == "wall"]
+        self.assertGreater(len(attacks), 30)
+        self.assertEqual([line["text"] for line in attacks if line["verdict"] == "fail"], [])
+        self.assertIn(f"{len(attacks)} attacks failed", [line for line in lines if line["name"] == "walls"][0]["text"])
+
+    def test_a_wall_that_was_turned_off_is_named(self):
+        walls = [line for line in self.checks(config="sandbox: {seccomp: false}\n") if line["name"] == "walls"]
+        self.assertEqual(walls[0]["verdict"], "warn")
+        self.assertIn('turned off the wall "seccomp"', walls[0]["text"])
+
+    def test_a_project_cannot_turn_a_wall_off(self):
+        with Workspace() as space:
+            (space.files / "cadre.yaml").write_text("sandbox: {namespaces: false}\n")
+            done = space.run(["config", "check"])
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("sandbox.namespaces", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
