@@ -7,8 +7,12 @@
 #include "memory_store.h"
 #include "world.h"
 
+/* Of the answers of planners, reviewers and the profile "counter". */
+#define SIM_SCHEMA                                                                                 \
+    "{\"type\":\"object\",\"required\":[\"n\"],\"properties\":{\"n\":{\"type\":\"integer\"}}}"
 #define SIM_RUN "01SIMULATEDSIMULATEDSIMULA"
 #define FILES 8
+#define MESSAGES_MAX 256
 #define AGENTS_MAX 1024     /* that the ledger follows */
 #define CALLS_PER_REPLY 8   /* more than any simulated model makes */
 #define CHILDREN_ENOUGH 120 /* simulated models start no more when a run has so many agents */
@@ -16,8 +20,15 @@
 struct pending {
     int64_t at;
     uint64_t order;
-    enum { PENDING_ANSWER, PENDING_COMMIT, PENDING_MESSAGE } kind;
-    struct effect effect; /* of an answer; strings owned */
+    /* SILENCE: the effect has shown no sign of life; QUESTION: a person answers. */
+    enum {
+        PENDING_ANSWER,
+        PENDING_COMMIT,
+        PENDING_MESSAGE,
+        PENDING_SILENCE,
+        PENDING_QUESTION
+    } kind;
+    struct effect effect; /* of an answer, a silence or a question; strings owned */
     char strings[1024];
     int aborted;
 };
@@ -28,6 +39,7 @@ struct child_record {
     uint32_t parent_no;
     int64_t closes;
     int64_t unseen; /* messages that were sent to it and that it was not told yet */
+    uint64_t began; /* seq of its last attempt */
 };
 
 struct world {
@@ -49,7 +61,7 @@ struct world {
         int64_t id;
         char kind[16];
         struct str body;
-    } inbox[8];
+    } inbox[MESSAGES_MAX];
     size_t inbox_count;
     struct str start_body;
     struct arena arena;
@@ -64,6 +76,7 @@ struct world {
     int64_t children_asking;
     uint32_t within_checked;
     struct child_record children[AGENTS_MAX];
+    uint64_t changed; /* seq of the last event after which what was read before is old */
     struct call_record {
         uint8_t requested, finished;
     } * calls; /* owned; by the seq of the reply, then the place in it */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "core/contract/schema.h"
 #include "inside.h"
 
 /* --- one agent ------------------------------------------------------------------------------------------------------------- */
@@ -69,6 +70,28 @@ static void check_slot(struct world *w, const struct agent *agent)
               (int)agent->slot);
 }
 
+/* Whoever has a schema ends with JSON that matches it, or not as one who worked; and is corrected twice at most. */
+static void check_answer(struct world *w, const struct agent *agent)
+{
+    struct err err = ERR_INIT;
+    struct buf problems;
+    if (agent->contract.outputs.schema.p == NULL)
+        return;
+    if (agent->corrections > 2)
+        wrong(w, "agent %u was corrected %lld times", agent->no, (long long)agent->corrections);
+    if (agent->phase != PHASE_DONE ||
+        (agent->outcome != OUTCOME_COMPLETED && agent->outcome != OUTCOME_BUDGET_EXCEEDED))
+        return;
+    buf_init(&problems, 1 << 16);
+    struct js *schema = js_parse(agent->contract.outputs.schema, &err);
+    struct js *value = js_parse(agent->response, &err);
+    if (value == NULL || schema_problems(schema, value, &problems) != 0)
+        wrong(w, "agent %u ended as one who worked with %.*s", agent->no, STR_FMT(agent->response));
+    js_free(value);
+    js_free(schema);
+    buf_release(&problems);
+}
+
 /* --- its calls --------------------------------------------------------------------------------------------------------------- */
 
 static bool has_worked(const struct agent *agent)
@@ -82,7 +105,7 @@ static void check_awaited(struct world *w, const struct run *run, const struct a
 {
     size_t open = 0;
     for (size_t i = 0; i < call->child_count; i++) {
-        if (call->children[i].no == 0)
+        if (call->children[i].no == 0 || call->children[i].origin == CHILD_REPEATED)
             continue;
         const struct agent *child = run_agent(run, call->children[i].no);
         open += child->phase != PHASE_DONE;
@@ -118,7 +141,7 @@ static void check_delegate_task(struct world *w, const struct run *run, const st
               call->children_open);
     for (size_t i = 0; i < call->child_count; i++) {
         const struct call_child *child = &call->children[i];
-        if (child->no == 0)
+        if (child->no == 0 || child->origin == CHILD_REPEATED)
             continue;
         const struct agent *made = run_agent(run, child->no);
         int64_t needs = js_get_int(js_at(subtasks, (size_t)child->item), "depends_on", -1);
@@ -240,7 +263,8 @@ static void check_families(struct world *w, const struct run *run)
 /* Something is under way, or due for another reason than that time is up. */
 static void check_moving(struct world *w, const struct run *run)
 {
-    bool moves = w->commit_pending || w->flights > 0 || run_state(run) != RUN_RUNNING;
+    bool moves = w->commit_pending || w->flights > 0 || run_state(run) != RUN_RUNNING ||
+                 run_agent(run, 0)->pause == PAUSE_ASKED;
     for (uint32_t no = 0; no < run_agent_count(run) && !moves; no++)
         moves = run_agent(run, no)->phase == PHASE_BACKOFF;
     if (!moves)
@@ -258,6 +282,7 @@ void check_step(struct world *w)
         check_budget(w, agent);
         check_contract(w, run, agent);
         check_slot(w, agent);
+        check_answer(w, agent);
         check_calls(w, run, agent);
     }
     if (limit > 0 && (slots > limit || asking > limit))

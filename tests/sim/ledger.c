@@ -111,7 +111,8 @@ static void see_tool(struct world *w, struct str tool)
                  {"agent_send", SEEN_SEND},
                  {"agent_cancel", SEEN_CANCEL},
                  {"agent_result", SEEN_RESULT},
-                 {"agent_merge", SEEN_MERGE}};
+                 {"agent_merge", SEEN_MERGE},
+                 {"delegate", SEEN_DELEGATE}};
     for (size_t i = 0; i < sizeof doors / sizeof doors[0]; i++)
         if (str_is(tool, doors[i].tool))
             see(w, doors[i].what);
@@ -127,7 +128,10 @@ static void see_simple(struct world *w, const struct event_row *row)
                  {"agent.item_refused", SEEN_REFUSED_ITEM},
                  {"agent.awaiting", SEEN_AWAITING},
                  {"agent.steered", SEEN_STEERED},
-                 {"run.joining", SEEN_JOINING}};
+                 {"run.joining", SEEN_JOINING},
+                 {"run.paused", SEEN_PAUSED},
+                 {"agent.idle", SEEN_IDLE},
+                 {"agent.result_reused", SEEN_REUSED}};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (str_is(row->type, types[i].type))
             see(w, types[i].what);
@@ -148,13 +152,36 @@ static void take_message(struct world *w, const struct event_row *row, const str
         wrong(w, "child %u completed and never saw a message that it was sent", row->agent_no);
 }
 
+/* A result is used again only while everything is as the child that made it could read it. */
+static void take_reuse(struct world *w, const struct event_row *row, const struct js *payload)
+{
+    int64_t earlier = js_get_int(payload, "earlier_no", -1);
+    if (str_is(row->type, "run.resumed") || js_count(js_get(payload, "files_modified")) > 0)
+        w->changed = row->seq;
+    if (str_is(row->type, "agent.subagent_attempt"))
+        w->children[row->agent_no].began = row->seq;
+    if (!str_is(row->type, "agent.result_reused"))
+        return;
+    if (earlier <= 0 || earlier >= AGENTS_MAX || w->children[earlier].closes != 1 ||
+        w->children[earlier].began < w->changed)
+        wrong(w, "event %llu uses a result of agent %lld that is not there or old",
+              (unsigned long long)row->seq, (long long)earlier);
+}
+
 static void take_payload(struct world *w, const struct event_row *row)
 {
-    static const char *const types[] = {
-        "agent.message",          "agent.subagent_created",
-        "agent.subagent_attempt", "agent.subagent_waiting_for_merge",
-        "agent.subagent_failed",  "agent.steered",
-        "model.failed",           "tool.requested"};
+    static const char *const types[] = {"agent.message",
+                                        "agent.subagent_created",
+                                        "agent.subagent_attempt",
+                                        "agent.subagent_waiting_for_merge",
+                                        "agent.subagent_failed",
+                                        "agent.steered",
+                                        "model.failed",
+                                        "tool.requested",
+                                        "tool.finished",
+                                        "agent.result_reused",
+                                        "run.resumed",
+                                        "run.unpaused"};
     struct err err = ERR_INIT;
     if (!is_one_of(row->type, types, sizeof types / sizeof types[0]))
         return;
@@ -173,6 +200,14 @@ static void take_payload(struct world *w, const struct event_row *row)
     else if (str_is(row->type, "agent.subagent_failed") &&
              str_is(js_get_str(payload, "outcome"), "timeout"))
         see(w, SEEN_TIMEOUT);
+    else if (str_is(row->type, "agent.message") && str_is(js_get_str(payload, "note"), "schema"))
+        see(w, SEEN_CORRECTED);
+    else if (str_is(row->type, "agent.subagent_failed") &&
+             memmem(row->payload.p, row->payload.n, "outputs.schema", 14) != NULL)
+        see(w, SEEN_MISMATCH);
+    else if (str_is(row->type, "run.unpaused") && str_is(js_get_str(payload, "outcome"), "go_on"))
+        see(w, SEEN_GOES_ON);
+    take_reuse(w, row, payload);
     take_message(w, row, payload);
     js_free(payload);
 }

@@ -68,17 +68,24 @@ static struct str spawn_agent_arguments(const struct asked *a)
                         STR_FMT(role), more);
 }
 
+/* Always the same, for a child that can only read. */
+static struct str look_arguments(const struct asked *a)
+{
+    return STR("{\"task\":\"look\",\"allowed_tools\":[\"read\"],\"max_tool_calls\":2}");
+}
+
 static struct str spawn_arguments(const struct asked *a)
 {
     static const char *const more[] = {"",
                                        "",
                                        ",\"profile\":\"reader\"",
                                        ",\"profile\":\"pooled\"",
+                                       ",\"profile\":\"counter\"",
                                        ",\"profile\":\"unheard of\"",
                                        ",\"tools\":\"read, write\",\"system_prompt\":\"Do.\"",
                                        ",\"context\":\"it is late\""};
-    return arena_printf(a->arena, "{\"task\":\"job %lld\"%s}", (long long)below(a, 1000),
-                        more[below(a, 7)]);
+    return arena_printf(a->arena, "{\"task\":\"job %lld\"%s}", (long long)below(a, 4),
+                        more[below(a, 8)]);
 }
 
 static struct str await_arguments(const struct asked *a)
@@ -148,6 +155,15 @@ static struct str delegate_task_arguments(const struct asked *a)
     return text;
 }
 
+static struct str delegate_arguments(const struct asked *a)
+{
+    static const char *const agents[] = {"@reader", "@reader", "@maker", "@nobody"};
+    static const char *const models[] = {"", "", ",\"model_override\":\"n\"",
+                                         ",\"model_override\":\"large\""};
+    return arena_printf(a->arena, "{\"agent_id\":\"%s\",\"task\":\"errand %lld\"%s}",
+                        agents[below(a, 4)], (long long)below(a, 3), models[below(a, 4)]);
+}
+
 static struct str child_arguments(const struct asked *a)
 {
     struct str id = some_id(a);
@@ -189,18 +205,20 @@ static struct str edit_arguments(const struct asked *a)
 static const struct {
     const char *tool;
     int64_t weight;
-    enum { MAKES_CHILDREN, MAKES_NONE } makes;
+    enum { MAKES_CHILDREN, MAKES_CHANGES, MAKES_NONE } makes;
     struct str (*arguments)(const struct asked *a);
 } menu[] = {
     {"read", 20, MAKES_NONE, path_arguments},
-    {"write_file", 12, MAKES_NONE, write_arguments},
-    {"edit", 4, MAKES_NONE, edit_arguments},
+    {"write_file", 12, MAKES_CHANGES, write_arguments},
+    {"edit", 4, MAKES_CHANGES, edit_arguments},
     {"no_such_tool", 3, MAKES_NONE, nothing_arguments},
     {"spawn_agent", 16, MAKES_CHILDREN, spawn_agent_arguments},
+    {"spawn_agent", 12, MAKES_CHILDREN, look_arguments},
     {"spawn", 16, MAKES_CHILDREN, spawn_arguments},
     {"spawn_await", 10, MAKES_NONE, await_arguments},
     {"fan_out", 6, MAKES_CHILDREN, fan_out_arguments},
     {"delegate_task", 6, MAKES_CHILDREN, delegate_task_arguments},
+    {"delegate", 8, MAKES_CHILDREN, delegate_arguments},
     {"agent_status", 2, MAKES_NONE, nothing_arguments},
     {"agent_send", 6, MAKES_NONE, send_arguments},
     {"agent_cancel", 4, MAKES_NONE, child_arguments},
@@ -216,6 +234,10 @@ static void random_call(const struct asked *a, struct tool_call *call)
         all += menu[i].weight;
     for (int64_t left = below(a, all); left >= menu[at].weight; at++)
         left -= menu[at].weight;
+    /* Where results are used again, little is changed. */
+    if (run_settings(a->run)->reuse_results == SWITCH_ON && menu[at].makes == MAKES_CHANGES &&
+        perhaps(a, 850))
+        at = 0;
     /* Deep down and late there are enough of them. */
     if (menu[at].makes == MAKES_CHILDREN && (run_agent_count(a->run) > CHILDREN_ENOUGH ||
                                              perhaps(a, 250 * a->agent->contract.agent.depth)))
@@ -233,7 +255,9 @@ static void random_reply(const struct asked *a, const struct effect *effect,
     const struct agent *agent = a->agent;
     /* Some never find an end. */
     bool stubborn = agent->no % 11 == 7 && agent->message_count > 4;
-    if (stubborn || perhaps(a, 960 - (int64_t)agent->message_count * 18)) {
+    /* And some tasks are small. */
+    bool small = str_is(agent->objective, "look") && agent->no != 0;
+    if (stubborn || perhaps(a, small ? 200 : 960 - (int64_t)agent->message_count * 18)) {
         reply->call_count = stubborn ? 1 : (size_t)(1 + below(a, 4));
         reply->calls = arena_alloc(a->arena, reply->call_count * sizeof *reply->calls);
         for (size_t i = 0; i < reply->call_count; i++)
@@ -243,6 +267,8 @@ static void random_reply(const struct asked *a, const struct effect *effect,
     }
     if (perhaps(a, 850))
         reply->text = arena_printf(a->arena, "answer %lld", (long long)below(a, 1000));
+    if (agent->contract.outputs.schema.p != NULL && reply->call_count == 0 && perhaps(a, 500))
+        reply->text = perhaps(a, 500) ? STR("{\"n\":1}") : STR("```json\n{\"n\":2}\n```");
     if (perhaps(a, 50))
         reply->completeness = REPLY_CUT;
     if (perhaps(a, 800)) {

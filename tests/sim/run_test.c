@@ -35,7 +35,11 @@ static struct world_plan plan_of(uint64_t seed)
                                .attempt_ms = seed / 11 % 5 == 0 ? 1500 : 90000,
                                .window = seed / 13 % 2 == 0 ? 40000 : 14000,
                                .crash_kind = seed % 2 == 0 ? CRASH_LOSES_QUEUE : CRASH_KEEPS_QUEUE,
-                               .holding = seed / 17 % 3 == 0 ? CHILDREN_HELD : CHILDREN_CLOSED};
+                               .holding = seed / 17 % 3 == 0 ? CHILDREN_HELD : CHILDREN_CLOSED,
+                               .watched =
+                                   seed / 19 % 3 == 0 ? WATCHED_AT_A_TERMINAL : WATCHED_BY_NOBODY,
+                               .results = seed / 2 % 2 == 0 ? RESULTS_REUSED : RESULTS_ONCE,
+                               .idle_ms = seed / 3 % 3 == 0 ? 1000 : 0};
 }
 
 static void require_sound(const struct world_plan *plan, const struct world_result *result)

@@ -1,5 +1,8 @@
 /* The settings of a simulated run, from its plan. Pure. */
+#include <math.h>
+
 #include "base/json.h"
+#include "core/contract/registry.h"
 #include "inside.h"
 
 static void add_models(struct arena *arena, const struct world_plan *plan,
@@ -36,7 +39,7 @@ static void add_models(struct arena *arena, const struct world_plan *plan,
 
 static void add_profiles(struct arena *arena, struct settings *settings)
 {
-    struct profile *profiles = arena_alloc(arena, 2 * sizeof *profiles);
+    struct profile *profiles = arena_alloc(arena, 3 * sizeof *profiles);
     const struct list none = {LIST_SET, NULL, 0};
     profiles[0] = (struct profile){.name = STR("reader"),
                                    .system_prompt = STR("Read."),
@@ -48,8 +51,47 @@ static void add_profiles(struct arena *arena, struct settings *settings)
                                    .bootstrap_files = none,
                                    .tools = none,
                                    .pool = STR("both")};
+    profiles[2] = profiles[0];
+    profiles[2].name = STR("counter");
+    profiles[2].schema = STR(SIM_SCHEMA);
     settings->profiles = profiles;
-    settings->profile_count = 2;
+    settings->profile_count = 3;
+}
+
+static void add_roles(struct arena *arena, struct settings *settings)
+{
+    struct role_outputs *outputs = arena_alloc(arena, 2 * sizeof *outputs);
+    outputs[0] = (struct role_outputs){STR("reviewer"), STR(SIM_SCHEMA)};
+    outputs[1] = (struct role_outputs){STR("planner"), STR(SIM_SCHEMA)};
+    settings->role_outputs = outputs;
+    settings->role_outputs_count = 2;
+}
+
+/* Two agents: one that may only read, one that may choose between both models. */
+static void print_control(struct arena *arena, struct jw *w)
+{
+    struct control control;
+    control_init(&control);
+    control.profiles = arena_alloc(arena, 2 * sizeof *control.profiles);
+    control.profiles[0] = (struct agent_profile){.id = STR("profile:reader"),
+                                                 .provider = STR("p"),
+                                                 .model = STR("m"),
+                                                 .context_window = UNLIMITED,
+                                                 .temperature = NAN};
+    control.profiles[1] = control.profiles[0];
+    control.profiles[1].id = STR("profile:maker");
+    list_add(arena, &control.profiles[0].allowed_tools, STR("read"));
+    list_add(arena, &control.profiles[1].allowed_tools, STR("read"));
+    list_add(arena, &control.profiles[1].allowed_tools, STR("write"));
+    list_add(arena, &control.profiles[1].allowed_models, STR("n"));
+    control.profile_count = 2;
+    for (size_t i = 0; i < 2; i++) {
+        struct registry_agent agent = {.agent_id = i == 0 ? STR("@reader") : STR("@maker"),
+                                       .profile_id = control.profiles[i].id,
+                                       .description = STR("one of two")};
+        registry_set(arena, &control.registry, &agent);
+    }
+    control_print(&control, w);
 }
 
 static void set_limits(const struct world_plan *plan, struct settings *settings)
@@ -63,14 +105,18 @@ static void set_limits(const struct world_plan *plan, struct settings *settings)
     settings->root.tokens = plan->token_limit;
     settings->root.cost_nano = UNLIMITED;
     settings->root.wall_ms = plan->root_ms;
+    settings->idle_timeout_ms = plan->idle_ms;
+    settings->reuse_results = plan->results == RESULTS_REUSED ? SWITCH_ON : SWITCH_OFF;
+    if (plan->watched == WATCHED_AT_A_TERMINAL)
+        settings->pause_at = 4;
 }
 
 struct str settings_of_plan(struct arena *arena, const struct world_plan *plan)
 {
     static const char *const tools[] = {
-        "read",         "ls",           "grep",         "write",         "edit",    "delete",
-        "spawn",        "spawn_await",  "spawn_agent",  "delegate_task", "fan_out", "agent_send",
-        "agent_status", "agent_cancel", "agent_result", "agent_merge",
+        "read",         "ls",           "grep",         "write",         "edit",     "delete",
+        "spawn",        "spawn_await",  "spawn_agent",  "delegate_task", "fan_out",  "agent_send",
+        "agent_status", "agent_cancel", "agent_result", "agent_merge",   "delegate",
     };
     struct settings settings;
     struct buf out;
@@ -78,6 +124,7 @@ struct str settings_of_plan(struct arena *arena, const struct world_plan *plan)
     settings_init(&settings);
     add_models(arena, plan, &settings);
     add_profiles(arena, &settings);
+    add_roles(arena, &settings);
     set_limits(plan, &settings);
     settings.mode = MODE_AUTO;
     settings.spawn_enabled = SWITCH_ON;
@@ -92,9 +139,11 @@ struct str settings_of_plan(struct arena *arena, const struct world_plan *plan)
     jw_ktext(&j, "workspace_id", "w");
     jw_ktext(&j, "workspace_path", "/w");
     jw_ktext(&j, "task", "simulate");
-    jw_ktext(&j, "asker", "nobody");
+    jw_ktext(&j, "asker", plan->watched == WATCHED_AT_A_TERMINAL ? "terminal" : "nobody");
     jw_key(&j, "settings");
     settings_print(&settings, &j);
+    jw_key(&j, "control");
+    print_control(arena, &j);
     jw_end_object(&j);
     struct str body = arena_copy(arena, buf_view(&out));
     buf_release(&out);

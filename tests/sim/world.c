@@ -60,17 +60,15 @@ static const char *keep_string(struct pending *p, size_t *used, struct str text)
     return at;
 }
 
-static void on_start(void *user, struct pump *pump, const struct effect *effect)
+/* Some answers take so long that their silence is told first. */
+static int64_t answer_delay(struct world *w)
 {
-    struct world *w = user;
-    const struct agent *agent = run_agent(pump_run(pump), effect->agent_no);
-    if (effect->class != EFFECT_PURE && effect->seq > w->acknowledged)
-        wrong(w, "effect %s of event %llu started when only %llu was durable",
-              effect_kind_text(effect->kind), (unsigned long long)effect->seq,
-              (unsigned long long)w->acknowledged);
-    if (effect->kind == EFFECT_ASK)
-        return;
-    struct pending *p = pending_add(w, PENDING_ANSWER, 1 + chance_below(&w->chance, 400));
+    bool hangs = w->plan.idle_ms > 0 && chance_permille(&w->chance, 40);
+    return hangs ? 20 * w->plan.idle_ms : 1 + chance_below(&w->chance, 400);
+}
+
+static void keep_effect(struct pending *p, const struct effect *effect)
+{
     size_t used = 0;
     p->effect = *effect;
     p->effect.call_id = (struct str){keep_string(p, &used, effect->call_id), effect->call_id.n};
@@ -80,6 +78,26 @@ static void on_start(void *user, struct pump *pump, const struct effect *effect)
                          : STR_NONE;
     p->effect.before = (struct str){keep_string(p, &used, effect->before), effect->before.n};
     p->effect.after = (struct str){keep_string(p, &used, effect->after), effect->after.n};
+}
+
+static void on_start(void *user, struct pump *pump, const struct effect *effect)
+{
+    struct world *w = user;
+    const struct agent *agent = run_agent(pump_run(pump), effect->agent_no);
+    if (effect->class != EFFECT_PURE && effect->seq > w->acknowledged)
+        wrong(w, "effect %s of event %llu started when only %llu was durable",
+              effect_kind_text(effect->kind), (unsigned long long)effect->seq,
+              (unsigned long long)w->acknowledged);
+    if (effect->kind == EFFECT_ASK) {
+        /* Some people have gone home. */
+        if (chance_permille(&w->chance, 900))
+            keep_effect(pending_add(w, PENDING_QUESTION, chance_below(&w->chance, 5000)), effect);
+        return;
+    }
+    int64_t delay = answer_delay(w);
+    keep_effect(pending_add(w, PENDING_ANSWER, delay), effect);
+    if (w->plan.idle_ms > 0 && delay > w->plan.idle_ms)
+        keep_effect(pending_add(w, PENDING_SILENCE, w->plan.idle_ms), effect);
     w->flights++;
     if (effect->kind == EFFECT_MODEL) {
         w->result->requests++;
@@ -174,6 +192,7 @@ static void crash(struct world *w)
     w->within_checked = 0;
     w->flights = 0;
     pump_free(w->pump);
+    int64_t alive_at = chance_permille(&w->chance, 500) ? w->now : 0;
     w->now += chance_below(&w->chance, 100000);
     if (fold_run(&w->store.store, STR(SIM_RUN), &run, &err) != 0) {
         wrong(w, "fold after a crash: %s", err.message);
@@ -187,8 +206,11 @@ static void crash(struct world *w)
     w->pump = pump_new(run, ++w->epoch, run_seq(run), &ports);
     if (run_seq(run) > 0 && fold_run(&w->store.store, STR(SIM_RUN), &shadow, &err) == 0)
         pump_shadow(w->pump, shadow);
-    struct input input = {
-        .kind = INPUT_RESUME, .now = w->now, .owner = STR("sim"), .epoch = w->epoch};
+    struct input input = {.kind = INPUT_RESUME,
+                          .now = w->now,
+                          .owner = STR("sim"),
+                          .epoch = w->epoch,
+                          .alive_at = alive_at};
     if (run_state(run) == RUN_RUNNING && pump_input(w->pump, &input, &err) != 0)
         wrong(w, "resume: %s", err.message);
     w->inbox_next = w->inbox_taken + 1;
@@ -223,10 +245,45 @@ static void commit(struct world *w)
 
 static void post(struct world *w, const char *kind, struct str body)
 {
+    if (w->inbox_count == MESSAGES_MAX)
+        abort();
     w->inbox[w->inbox_count].id = (int64_t)w->inbox_count + 1;
     snprintf(w->inbox[w->inbox_count].kind, sizeof w->inbox[0].kind, "%s", kind);
     w->inbox[w->inbox_count].body = body;
     w->inbox_count++;
+}
+
+/* The effect is still under way, and nobody has ended it. */
+static bool is_silent(const struct world *w, const struct effect *effect)
+{
+    for (size_t i = 0; i < w->pending_count; i++) {
+        const struct pending *p = w->pending[i];
+        if (p->kind == PENDING_ANSWER && !p->aborted && p->effect.agent_no == effect->agent_no &&
+            str_eq(p->effect.call_id, effect->call_id))
+            return true;
+    }
+    return false;
+}
+
+static void tell_silence(struct world *w, const struct effect *effect)
+{
+    struct err err = ERR_INIT;
+    struct input input = {.kind = INPUT_SILENT,
+                          .now = w->now,
+                          .agent_no = effect->agent_no,
+                          .call_id = effect->call_id,
+                          .idle_ms = w->plan.idle_ms};
+    if (is_silent(w, effect) && pump_input(w->pump, &input, &err) != 0)
+        wrong(w, "silence: %s", err.message);
+}
+
+static void answer_question(struct world *w, const struct effect *effect)
+{
+    post(w, "approve",
+         arena_printf(&w->arena, "{\"agent_no\":%u,\"call_id\":\"%.*s\",\"answer\":\"%s\"}",
+                      effect->agent_no, STR_FMT(effect->call_id),
+                      chance_permille(&w->chance, 700) ? "yes" : "no"));
+    feed_inbox(w);
 }
 
 static struct pending *take_earliest(struct world *w)
@@ -270,6 +327,10 @@ static void step(struct world *w)
     } else if (p->kind == PENDING_MESSAGE) {
         post(w, "cancel", STR("{\"reason\":\"enough\"}"));
         feed_inbox(w);
+    } else if (p->kind == PENDING_SILENCE) {
+        tell_silence(w, &p->effect);
+    } else if (p->kind == PENDING_QUESTION) {
+        answer_question(w, &p->effect);
     } else {
         w->flights--;
         if (p->effect.kind == EFFECT_MODEL) {

@@ -27,6 +27,12 @@ struct world_plan {
         CRASH_KEEPS_QUEUE
     } crash_kind; /* whether what was queued for the journal had been committed */
     enum { CHILDREN_CLOSED, CHILDREN_HELD } holding; /* when they are done */
+    enum {
+        WATCHED_BY_NOBODY,
+        WATCHED_AT_A_TERMINAL
+    } watched; /* who answers the root's questions */
+    enum { RESULTS_ONCE, RESULTS_REUSED } results;
+    int64_t idle_ms; /* after which silent effects are told; 0: never */
 };
 
 /* What happened how often, by committed events. */
@@ -52,6 +58,13 @@ enum sighting {
     SEEN_CANCEL,
     SEEN_RESULT,
     SEEN_MERGE,
+    SEEN_DELEGATE,
+    SEEN_PAUSED,
+    SEEN_GOES_ON, /* somebody said so */
+    SEEN_IDLE,
+    SEEN_REUSED,
+    SEEN_CORRECTED, /* an answer that did not match its schema */
+    SEEN_MISMATCH,  /* and one that never did */
     SIGHTINGS
 };
 

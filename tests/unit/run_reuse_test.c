@@ -211,6 +211,17 @@ static void reading_and_delegating_leave_it_fresh(void **state)
     assert_int_equal(children(rig), 2);
 }
 
+static void a_call_that_was_refused_leaves_it_fresh(void **state)
+{
+    struct rig *rig = *state;
+    begin(rig);
+    CALLS(rig, 0, LOOK);
+    CALLS(rig, 1, {"write", "{\"path\":\"a\",\"content\":\"b\"}"}, {"no_such_tool", "{}"});
+    rig_say(rig, 1, "seen");
+    CALLS(rig, 0, LOOK);
+    assert_int_equal(children(rig), 1);
+}
+
 static void a_crash_makes_it_old(void **state)
 {
     struct rig *rig = *state;
@@ -358,6 +369,7 @@ int main(void)
         RIG_TEST(a_write_while_a_child_reads_makes_its_result_old_before_it_is_there),
         RIG_TEST(an_outward_tool_makes_it_old_whatever_it_reports),
         RIG_TEST(reading_and_delegating_leave_it_fresh),
+        RIG_TEST(a_call_that_was_refused_leaves_it_fresh),
         RIG_TEST(a_crash_makes_it_old),
         RIG_TEST(a_run_without_the_setting_never_uses_a_result_again),
         RIG_TEST(a_held_child_is_not_used_before_it_is_taken),

@@ -88,8 +88,8 @@ void reuse_call_ended(struct run *run, const struct call *call, const struct eve
 {
     const struct tool_info *info = tool_info_find(call->call.name);
     bool outward = info == NULL || (info->kind != TOOL_CORE && info->class != EFFECT_PURE);
-    /* A call that never began changed nothing. */
-    if (e->files_modified.n > 2 || (outward && call->state != CALL_WAITING))
+    bool began = call->state != CALL_WAITING && call->answer != ANSWER_NO;
+    if (e->files_modified.n > 2 || (outward && began))
         run->changes++;
 }
 
