@@ -184,7 +184,10 @@ static inline int child_collect(struct git_room *room, const struct vcs_tree_req
                                 struct vcs_collected *collected, struct err *err)
 {
     struct vcs_collect_request request = {
-        .tree = *tree, .write_paths = {everywhere, 1}, .message = STR("work\n"), .now_ms = NOW_MS};
+        .tree = *tree,
+        .write_paths = {everywhere, 1},
+        .message = arena_printf(&room->arena, "work of %.*s\n", STR_FMT(tree->agent)),
+        .now_ms = NOW_MS};
     return room->vcs.port.collect(room->vcs.port.self, &room->arena, &request, collected, err);
 }
 
