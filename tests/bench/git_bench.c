@@ -1,0 +1,187 @@
+/* Checkouts of children and merges of their work through port/vcs.h against bare git, in one run: WRITERS children on a repository of FILES
+ * files. Prints one line each: what, our seconds, bare git's seconds, the ratio.
+ * Usage: bench-git DIRECTORY [WRITERS] [FILES]      DIRECTORY must not exist; it is left for looking at. */
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "git/vcs.h"
+
+static char top[512];
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static void shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void shell(const char *format, ...)
+{
+    char script[4096];
+    int used =
+        snprintf(script, sizeof script,
+                 "set -e; export GIT_CONFIG_GLOBAL=/dev/null GIT_AUTHOR_NAME=b "
+                 "GIT_AUTHOR_EMAIL=b@b GIT_COMMITTER_NAME=b GIT_COMMITTER_EMAIL=b@b; cd %s; ",
+                 top);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(script + used, sizeof script - (size_t)used, format, args);
+    va_end(args);
+    if (system(script) != 0) {
+        fprintf(stderr, "failed: %s\n", script);
+        exit(1);
+    }
+}
+
+static void must(int result, const struct err *err)
+{
+    if (result == 0)
+        return;
+    fprintf(stderr, "%s\n", err->message);
+    exit(1);
+}
+
+static void tell(const char *what, double ours, double bare)
+{
+    printf("%-28s %8.3f s  bare git %8.3f s  ratio %.2f\n", what, ours, bare, ours / bare);
+}
+
+struct bench {
+    struct git_vcs vcs;
+    struct arena arena;
+    struct str workspace, base;
+    int writers;
+};
+
+static struct vcs_tree_request child(struct bench *bench, int i)
+{
+    return (struct vcs_tree_request){.workspace = bench->workspace,
+                                     .run = STR("bench"),
+                                     .agent = arena_printf(&bench->arena, "k%d", i),
+                                     .base = bench->base};
+}
+
+static double create_ours(struct bench *bench)
+{
+    struct err err = ERR_INIT;
+    double start = now();
+    for (int i = 0; i < bench->writers; i++) {
+        struct vcs_tree tree;
+        struct vcs_tree_request request = child(bench, i);
+        must(bench->vcs.port.create(bench->vcs.port.self, &bench->arena, &request, &tree, &err),
+             &err);
+        FILE *file = fopen(arena_printf(&bench->arena, "%s/own-%d", tree.path.p, i).p, "w");
+        fprintf(file, "%d\n", i);
+        fclose(file);
+    }
+    return now() - start;
+}
+
+static double create_bare(struct bench *bench)
+{
+    double start = now();
+    shell(
+        "cd bare; for i in $(seq 0 %d); do git worktree add -q -b k$i ../trees/k$i main; echo $i > "
+        "../trees/k$i/own-$i; done",
+        bench->writers - 1);
+    return now() - start;
+}
+
+static double collect_ours(struct bench *bench, struct vcs_collected *collected)
+{
+    static const struct str everywhere[] = {{".", 1}};
+    struct err err = ERR_INIT;
+    double start = now();
+    for (int i = 0; i < bench->writers; i++) {
+        struct vcs_collect_request request = {.tree = child(bench, i),
+                                              .write_paths = {everywhere, 1},
+                                              .message = STR("work\n"),
+                                              .now_ms = 1700000000000 + i};
+        must(bench->vcs.port.collect(bench->vcs.port.self, &bench->arena, &request, &collected[i],
+                                     &err),
+             &err);
+    }
+    return now() - start;
+}
+
+static double collect_bare(struct bench *bench)
+{
+    double start = now();
+    shell("for i in $(seq 0 %d); do git -C trees/k$i add -A; git -C trees/k$i commit -qm $i; done",
+          bench->writers - 1);
+    return now() - start;
+}
+
+static double merge_ours(struct bench *bench, const struct vcs_collected *collected)
+{
+    struct err err = ERR_INIT;
+    double start = now();
+    for (int i = 0; i < bench->writers; i++) {
+        struct vcs_tree tree;
+        struct vcs_merged merged;
+        struct vcs_merge_request request = {.tree = child(bench, i),
+                                            .commit = collected[i].commit,
+                                            .message = STR("merge\n"),
+                                            .now_ms = 1700000000000};
+        void *self = bench->vcs.port.self;
+        must(bench->vcs.port.preview(self, &bench->arena, &request, &merged, &err), &err);
+        must(bench->vcs.port.stage(self, &bench->arena, &request.tree, merged.to, &tree, &err),
+             &err);
+        must(bench->vcs.port.publish(self, &request.tree, &merged, &err), &err);
+        if (merged.outcome == VCS_CONFLICT)
+            exit(1);
+    }
+    return now() - start;
+}
+
+static double merge_bare(struct bench *bench)
+{
+    double start = now();
+    shell(
+        "cd bare; git worktree add -q -b result ../trees/result main; cd ../trees/result; for i in "
+        "$(seq 0 %d); do git merge -q --no-edit k$i > /dev/null; done",
+        bench->writers - 1);
+    return now() - start;
+}
+
+int main(int argc, char **argv)
+{
+    struct err err = ERR_INIT;
+    struct bench bench = {.writers = argc > 2 ? atoi(argv[2]) : 100};
+    int files = argc > 3 ? atoi(argv[3]) : 2000;
+    if (argc < 2 || bench.writers < 1 || files < 1 || mkdir(argv[1], 0700) != 0 ||
+        realpath(argv[1], top) == NULL) {
+        fprintf(stderr, "usage: bench-git NEW-DIRECTORY [WRITERS] [FILES]\n");
+        return 2;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    shell("git init -q -b main ours; cd ours; for d in $(seq 1 20); do mkdir d$d; done; for i in "
+          "$(seq 1 %d); do seq 1 60 > d$((i %% 20 + 1))/f$i; done; git add .; git commit -qm base; "
+          "cd ..; cp -a ours bare; mkdir trees",
+          files);
+    arena_init(&bench.arena);
+    bench.workspace = arena_printf(&bench.arena, "%s/ours", top);
+    must(git_vcs_open(&bench.vcs, arena_printf(&bench.arena, "%s/state", top), STR(""), &err),
+         &err);
+    struct vcs_base base;
+    struct vcs_base_request request = {
+        .workspace = bench.workspace, .run = STR("bench"), .now_ms = 1700000000000};
+    must(bench.vcs.port.base(bench.vcs.port.self, &bench.arena, &request, &base, &err), &err);
+    bench.base = base.commit;
+    struct vcs_collected *collected = calloc((size_t)bench.writers, sizeof *collected);
+    double bare = create_bare(&bench);
+    tell("checkouts", create_ours(&bench), bare);
+    bare = collect_bare(&bench);
+    tell("commits", collect_ours(&bench, collected), bare);
+    bare = merge_bare(&bench);
+    tell("merges", merge_ours(&bench, collected), bare);
+    free(collected);
+    arena_release(&bench.arena);
+    return 0;
+}
