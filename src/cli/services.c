@@ -10,6 +10,18 @@
 #include "sandbox/probe.h"
 #include "sandbox/sandbox.h"
 #include "tool/memory.h"
+#include "tool/skills.h"
+
+static void web_open(struct tool_services *services, const struct config *config)
+{
+    const char *key = NULL;
+    if (config->web.api_key_env.n > 0)
+        key = getenv(config->web.api_key_env.p); /* copies in an arena end with a NUL */
+    services->web.search_kind = config->web.kind;
+    services->web.search_url = config->web.url;
+    services->web.search_key = str_from(key ? key : "");
+    services->web.reach = config->web.fetch == PRIVATE_ALLOWED ? WEB_PRIVATE_TOO : WEB_PUBLIC_ONLY;
+}
 
 /* The user's own ignore rules, which git reads from the home directory that our calls do not have. */
 static void user_excludes(char path[GIT_PATH_MAX])
@@ -72,8 +84,30 @@ void services_open(struct tool_services *services, const struct config *config,
                                        .memory = tool_memory_new(),
                                        .hidden = hidden,
                                        .hidden_count = hidden_count,
+                                       .skills_directory = config->skills_directory,
                                        .test_command = config->test_command};
     open_vcs(services);
+    web_open(services, config);
+}
+
+void services_skills(struct config *config, struct str workspace)
+{
+    struct err ignored = ERR_INIT;
+    struct scope files, user;
+    struct skills found;
+    struct settings *settings = &config->settings;
+    if (scope_open(&files, workspace.p, &ignored) != 0)
+        return; /* the run will say so */
+    bool has_user = config->skills_directory.n > 0 &&
+                    scope_open(&user, config->skills_directory.p, &ignored) == 0;
+    skills_find(&files, has_user ? &user : NULL, &config->arena, &found);
+    settings->skills = arena_alloc(&config->arena, (found.count + 1) * sizeof *settings->skills);
+    for (size_t i = 0; i < found.count; i++)
+        settings->skills[settings->skill_count++] =
+            (struct skill_listed){found.items[i].name, found.items[i].description};
+    if (has_user)
+        scope_close(&user);
+    scope_close(&files);
 }
 
 void services_release(struct tool_services *services)

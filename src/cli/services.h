@@ -9,6 +9,8 @@
 /* hidden: the directories that no process may see; they must outlive the services. */
 void services_open(struct tool_services *services, const struct config *config,
                    const struct str *hidden, size_t hidden_count);
+/* Notes in the settings which skills there are, for the root's contract and prompt. */
+void services_skills(struct config *config, struct str workspace);
 void services_release(struct tool_services *services);
 
 /* One attack on a wall of confined commands, and how it went. */

@@ -142,6 +142,8 @@ int wire_open(const struct wire_request *request, struct wire **out, struct err 
         list_add(&wire->config.arena, tools, str_from(tool_table[i]->name));
     for (size_t i = 0; i < door_tool_count; i++)
         list_add(&wire->config.arena, tools, str_from(door_tools[i].name));
+    if (request->need == WIRE_MODEL)
+        services_skills(&wire->config, wire->workspace.path);
     wire->store_path = arena_copy(&wire->config.arena, wire->config.store_path);
     wire->denied[0] = directory_of(&wire->config.arena, wire->store_path);
     wire->denied[1] = wire->config.trust_directory;

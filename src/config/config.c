@@ -1,5 +1,5 @@
 /* Loading: finds the files, reads them in order, lays flags over them and fills the settings. Each step's rules live
- * elsewhere: key.h (keys), entry.c (files against the table), models.c (llm), profiles.c (spawn). Runs on the main thread before the loop
+ * elsewhere: key.h (keys), entry.c (files against the table), models.c (llm), profiles.c (spawn), web.c. Runs on the main thread before the loop
  * starts; nothing here touches the network. */
 #include "config/config.h"
 
@@ -283,8 +283,12 @@ int config_load(const struct config_flags *flags, const struct config_environmen
     if (config_models(config, flags, environment, err) != 0 ||
         config_recordings(config, environment, err) != 0 || config_providers(config, err) != 0 ||
         config_profiles(config, err) != 0 || config_cost(config, err) != 0 ||
-        config_sandbox(config, err) != 0 || find_store(&loader) != 0)
+        config_sandbox(config, err) != 0 || config_web(config, err) != 0 ||
+        find_store(&loader) != 0)
         goto out;
+    struct str folder = user_folder(&loader, "XDG_CONFIG_HOME", ".config");
+    if (folder.p)
+        config->skills_directory = path_join(&config->arena, folder, STR("cadre/skills"));
     result = 0;
 out:
     if (result != 0)

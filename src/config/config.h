@@ -68,6 +68,11 @@ struct config {
     struct provider_bounds *providers; /* one for each of llm.providers */
     size_t provider_count;
     struct config_sandbox sandbox;
+    struct {                               /* tools.web_search, tools.web_fetch */
+        struct str kind, url, api_key_env; /* empty where nothing is set */
+        enum { PRIVATE_REFUSED, PRIVATE_ALLOWED } fetch;
+    } web;
+    struct str skills_directory; /* of the user; absolute, empty without a home */
 };
 
 /* Reads and checks everything; no network. When no model is named anywhere and no key is set, settings.model_count is 0

@@ -32,6 +32,7 @@ enum config_type {
     TYPE_GATE,
     TYPE_SPEED,
     TYPE_SCHEMA, /* a JSON Schema for answers; its compact JSON inside */
+    TYPE_SEARCH, /* a kind of search service */
     TYPE_COUNT_OF_TYPES
 };
 
@@ -139,6 +140,14 @@ enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_AD
       "The same for children with this role: researcher, planner, executor, reviewer or tester.") \
     X(TEST_COMMAND, "tools.test.command", TEXT, ADDS, "", 0, 0, \
       "The command with which the tool `test` runs the project's tests, for `sh`. Without it: what the project's build files tell (`docs/tools.md`).") \
+    X(SEARCH_KIND, "tools.web_search.kind", SEARCH, NEVER, "", 0, 0, \
+      "What `web_search` asks: a SearXNG server, or the API of Brave or Tavily, or something that speaks like one of them. Without it `web_search` answers with an error.") \
+    X(SEARCH_URL, "tools.web_search.url", URL, NEVER, "", 0, 0, \
+      "Address of the search service, such as `http://localhost:8888/search`. Brave and Tavily have their own; SearXNG needs one.") \
+    X(SEARCH_KEY, "tools.web_search.api_key_env", VARIABLE, NEVER, "", 0, 0, \
+      "Name of the environment variable that holds the service's key. Without it no key is sent.") \
+    X(FETCH_PRIVATE, "tools.web_fetch.allow_private", SWITCH, NEVER, "false", 0, 1, \
+      "Whether `web_fetch` may reach addresses that are not public: this machine, the local network, link-local and other reserved ranges.") \
     X(MODE, "mode", MODE, NARROWS, "safe", 0, 0, \
       "What tools may do without asking.") \
     X(PERMISSION, "permissions.*", PERMISSION, NARROWS, "", 0, 0, \

@@ -16,6 +16,8 @@ int config_profiles(struct config *config, struct err *err) NODISCARD;
 int config_providers(struct config *config, struct err *err) NODISCARD;
 /* Fills config->sandbox. */
 int config_sandbox(struct config *config, struct err *err) NODISCARD;
+/* Fills config->web. */
+int config_web(struct config *config, struct err *err) NODISCARD;
 /* The root's cost limit: one that was set needs prices; the default holds where they are known. */
 int config_cost(struct config *config, struct err *err) NODISCARD;
 /* "there is no WHAT 'name'; did you mean …": for a reference to a name that no entry of `among` has. Returns -1. */

@@ -188,6 +188,8 @@ static bool text_ok(const struct config_key *key, struct str text)
         return url_ok(text);
     case TYPE_VARIABLE:
         return variable_ok(text);
+    case TYPE_SEARCH:
+        return str_is(text, "searxng") || str_is(text, "brave") || str_is(text, "tavily");
     default:
         return false;
     }
@@ -214,7 +216,7 @@ static int expected(const struct config_key *key, struct str found, struct err *
 static bool is_textual(enum config_type type)
 {
     return type == TYPE_TEXT || type == TYPE_PROSE || type == TYPE_FILE || type == TYPE_POOL ||
-           type == TYPE_API || type == TYPE_URL || type == TYPE_VARIABLE;
+           type == TYPE_API || type == TYPE_URL || type == TYPE_VARIABLE || type == TYPE_SEARCH;
 }
 
 int config_value_parse(const struct config_key *key, struct str text, enum yaml_style style,

@@ -22,7 +22,10 @@
     X(test)                                                                                        \
     X(git)                                                                                         \
     X(git_diff)                                                                                    \
-    X(git_commit)
+    X(git_commit)                                                                                  \
+    X(web_fetch)                                                                                   \
+    X(web_search)                                                                                  \
+    X(skill)
 
 #define X(name) extern const struct tool tool_##name;
 TOOLS(X)

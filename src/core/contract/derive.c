@@ -359,12 +359,22 @@ static int fill_identity(struct derivation *d, struct err *err)
     return 0;
 }
 
+/* The root may use every skill that was there when the run started. */
+static struct list skill_names(struct derivation *d)
+{
+    struct list names = {LIST_SET, NULL, 0};
+    for (size_t i = 0; i < d->settings->skill_count; i++)
+        list_add(d->arena, &names, d->settings->skills[i].name);
+    return names;
+}
+
 static int fill_outputs(struct derivation *d, struct err *err)
 {
     struct contract *out = d->out;
     const struct list none = {LIST_SET, NULL, 0};
     const struct contract *parent = d->parent;
-    out->permissions.skills = parent ? list_copy(d->arena, &parent->permissions.skills) : none;
+    out->permissions.skills =
+        parent ? list_copy(d->arena, &parent->permissions.skills) : skill_names(d);
     out->permissions.mcp_servers =
         parent ? list_copy(d->arena, &parent->permissions.mcp_servers) : none;
     if (d->request->skills.state == LIST_SET)

@@ -24,8 +24,7 @@ const char *profile_words(const struct settings *settings, struct arena *arena)
     return words.p;
 }
 
-/* One line that cannot end its element. */
-static void add_escaped(struct buf *out, struct str text)
+void prompt_escape(struct buf *out, struct str text)
 {
     static const struct {
         char c;
@@ -58,13 +57,13 @@ static void add_profile(struct buf *out, const struct profile *profile)
 {
     struct str says = first_sentence(profile->system_prompt);
     buf_text(out, "  <profile name=\"");
-    add_escaped(out, profile->name);
+    prompt_escape(out, profile->name);
     buf_text(out, "\">");
-    add_escaped(out, says);
+    prompt_escape(out, says);
     buf_text(out, says.n > 0 ? ". Tools: " : "Tools: ");
     for (size_t i = 0; i < profile->tools.n; i++) {
         buf_text(out, i > 0 ? ", " : "");
-        add_escaped(out, profile->tools.items[i]);
+        prompt_escape(out, profile->tools.items[i]);
     }
     buf_text(out, profile->tools.n > 0 ? ".</profile>\n" : "all.</profile>\n");
 }

@@ -18,6 +18,8 @@ struct settings;
 const struct profile *settings_profile(const struct settings *settings, struct str name);
 /* "researcher, coder", in the arena; "none" without any. */
 const char *profile_words(const struct settings *settings, struct arena *arena);
+/* Appends text as one line that cannot end the element it stands in. */
+void prompt_escape(struct buf *out, struct str text);
 /* The block of the system prompt that names the profiles: nothing where there are none. Names and prompts are escaped. */
 void profiles_prompt(const struct settings *settings, struct buf *out);
 

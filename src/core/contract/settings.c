@@ -225,6 +225,47 @@ static bool role_outputs_are_none(const void *at)
     return ((const struct settings *)at)->role_outputs_count == 0;
 }
 
+#define SKILL(member) offsetof(struct skill_listed, member)
+static const struct field skill_fields[] = {
+    {"name", &field_text, SKILL(name), NULL},
+    {"description", &field_text, SKILL(description), NULL},
+    {0},
+};
+#undef SKILL
+
+static void skills_print(struct jw *w, const void *at)
+{
+    const struct settings *settings = at;
+    jw_array(w);
+    for (size_t i = 0; i < settings->skill_count; i++)
+        fields_print(skill_fields, w, &settings->skills[i]);
+    jw_end_array(w);
+}
+
+static int skills_parse(struct arena *arena, const struct js *value, const char *where, void *at,
+                        struct err *err)
+{
+    struct settings *settings = at;
+    size_t n = js_count(value);
+    if (js_kind(value) != JS_ARRAY || n > LIST_ITEMS_MAX)
+        return err_set(err, ERR_CORRUPT, "%s: expected a list of at most %d skills", where,
+                       LIST_ITEMS_MAX);
+    struct skill_listed *skills = arena_alloc(arena, (n + 1) * sizeof *skills);
+    for (size_t i = 0; i < n; i++) {
+        if (fields_parse(skill_fields, FIELDS_ALL, arena, js_at(value, i), where, &skills[i],
+                         err) != 0)
+            return -1;
+    }
+    settings->skills = skills;
+    settings->skill_count = n;
+    return 0;
+}
+
+static bool skills_are_none(const void *at)
+{
+    return ((const struct settings *)at)->skill_count == 0;
+}
+
 static void overrides_print(struct jw *w, const void *at)
 {
     const struct settings *settings = at;
@@ -341,6 +382,7 @@ static const struct field_kind profiles_kind = {profiles_print, profiles_parse, 
                                                 NULL};
 static const struct field_kind role_outputs_kind = {role_outputs_print, role_outputs_parse,
                                                     role_outputs_are_none, NULL};
+static const struct field_kind skills_kind = {skills_print, skills_parse, skills_are_none, NULL};
 static const struct field_kind overrides_kind = {overrides_print, overrides_parse, NULL, NULL};
 static const struct field_kind enabled_kind = {enabled_print, enabled_parse, NULL, NULL};
 static const struct field_kind inherit_kind = {inherit_print, inherit_parse, NULL, NULL};
@@ -397,6 +439,7 @@ static const struct field settings_fields[] = {
     {"role_schemas", &role_outputs_kind, 0, NULL},
     {"reuse_results", &field_switch_if_on, SETTING(reuse_results), NULL},
     {"idle_timeout_ms", &field_count_if_any, SETTING(idle_timeout_ms), NULL},
+    {"skills", &skills_kind, 0, NULL},
     {0},
 };
 #undef SETTING

@@ -36,6 +36,11 @@ struct pool {
     struct list models; /* names of models */
 };
 
+/* A skill that was there when the run started. */
+struct skill_listed {
+    struct str name, description;
+};
+
 struct settings {
     /* llm */
     struct model_settings *models;
@@ -75,6 +80,9 @@ struct settings {
     size_t role_outputs_count;
     int reuse_results;           /* SWITCH_ON: sub_agent.cache */
     int64_t idle_timeout_ms;     /* of a child's attempt from which nothing comes; 0: any time */
+    struct skill_listed
+        *skills; /* the root's; which ones children get is their contracts' business */
+    size_t skill_count;
     struct list available_tools; /* what this build and machine offer */
     struct list agent_ids; /* that delegate can name: from the run's registry, not from config */
 };
@@ -89,6 +97,9 @@ void settings_print(const struct settings *settings, struct jw *w);
  * checked already). */
 int settings_parse(struct arena *arena, const struct js *value, struct settings *settings,
                    struct err *err);
+/* The block of the system prompt that names the skills of a list: nothing where there are none. Bounded: what is too much is told
+ * by the tool. */
+void skills_prompt(const struct settings *settings, const struct list *allowed, struct buf *out);
 /* "parent", "run", and back. */
 const char *gate_text(enum gate gate);
 int gate_parse(const struct js *value, const char *where, enum gate *gate, struct err *err);

@@ -37,6 +37,11 @@ struct str prompt_root(struct deciding *d)
         buf_text(&out, "\n\n");
         contract_prompt_schema(contract, &out);
     }
+    const struct list *skills = &run_agent_at(run, 0)->contract.permissions.skills;
+    if (list_has(tools, STR("skill")) && run->settings.skill_count > 0 && skills->n > 0) {
+        buf_text(&out, "\n\n");
+        skills_prompt(&run->settings, skills, &out);
+    }
     struct str text = keep(d, buf_view(&out));
     buf_release(&out);
     return text;
