@@ -1,4 +1,4 @@
-/* utf8_clean: text from models, tools and files made safe for a terminal. Works on the decoded stream, so an
+/* utf8_clean and utf8_escape_json: text from models, tools and files made safe for a terminal. Works on the decoded stream, so an
  * escape sequence is recognised in its 7-bit (ESC x) and its C1 form. A string sequence (OSC, DCS …) that
  * never ends loses only its introducer: hiding the rest would let a model hide text. Linear in the length
  * of the text, whatever it holds. Pure; any thread. */
@@ -121,6 +121,42 @@ static bool is_control(uint32_t code)
     return code < 0x20 || (code >= 0x7F && code < 0xA0);
 }
 
+/* Does nothing but change how other characters look: it may hide them, or turn them round. */
+static bool is_format(uint32_t code)
+{
+    return code >= 0x80 && utf8proc_category((utf8proc_int32_t)code) == UTF8PROC_CATEGORY_CF;
+}
+
+static bool is_separator(uint32_t code)
+{
+    return code == 0x2028 || code == 0x2029;
+}
+
+void utf8_escape_json(struct buf *out, struct str json)
+{
+    size_t at = 0;
+    while (at < json.n && !out->failed) {
+        uint32_t code;
+        size_t start = at;
+        while (at < json.n && json.p[at] >= 0x20 && json.p[at] < 0x7F)
+            at++;
+        buf_add(out, json.p + start, at - start);
+        if (at == json.n)
+            return;
+        struct str rest = {json.p + at, json.n - at};
+        size_t length = utf8_next(rest, &code);
+        if (code == UTF8_BAD)
+            buf_text(out, "\xEF\xBF\xBD");
+        else if (code > 0xFFFF && is_format(code))
+            buf_printf(out, "\\u%04x\\u%04x", 0xD7C0 + (code >> 10), 0xDC00 + (code & 0x3FF));
+        else if (is_control(code) || is_format(code) || is_separator(code))
+            buf_printf(out, "\\u%04x", code);
+        else
+            buf_add(out, rest.p, length);
+        at += length;
+    }
+}
+
 void utf8_clean(struct buf *out, struct str text, enum utf8_lines keep)
 {
     struct cleaner c = {.text = text};
@@ -140,10 +176,9 @@ void utf8_clean(struct buf *out, struct str text, enum utf8_lines keep)
                 c.at++;
             buf_add(out, text.p + start, c.at - start);
         } else {
-            utf8proc_category_t category = utf8proc_category((utf8proc_int32_t)code);
-            if (category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP)
+            if (is_separator(code))
                 buf_char(out, ' ');
-            else if (category != UTF8PROC_CATEGORY_CF)
+            else if (!is_format(code))
                 buf_add(out, text.p + start, length);
         }
     }

@@ -28,5 +28,8 @@ struct str utf8_cut_width(struct str text, int max_columns);
  * when keep_lines is UTF8_LINES, else each becomes one space. */
 enum utf8_lines { UTF8_ONE_LINE, UTF8_LINES };
 void utf8_clean(struct buf *out, struct str text, enum utf8_lines keep);
+/* Appends JSON as it may reach a terminal: it says the same, but what utf8_clean would remove from its strings is written as
+ * \uXXXX. The JSON is on one line. */
+void utf8_escape_json(struct buf *out, struct str json);
 
 #endif

@@ -231,8 +231,10 @@ static void show_row(struct output *output, const struct explained *x, const cha
         output_json(output, &text);
     } else {
         js_print(value, &text);
-        output_print(output, "%-36s %.*s  (%s%s%s)\n", field, STR_FMT(buf_view(&text)), source,
-                     clamp ? ", narrowed by " : "", clamp ? clamp : "");
+        output_print(output, "%-36s ", field);
+        output_clean(output, buf_view(&text), UTF8_ONE_LINE);
+        output_print(output, "  (%s%s%s)\n", source, clamp ? ", narrowed by " : "",
+                     clamp ? clamp : "");
     }
     buf_release(&text);
 }

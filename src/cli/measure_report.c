@@ -125,8 +125,11 @@ static void value_text(const struct fact *fact, enum unit unit, char *out, size_
 static void report_text(struct output *output, const struct measurement *measurement,
                         struct str yaml)
 {
-    output_print(output, "\nmeasured  %s at %s (%s) with %d requests\n", measurement->model,
-                 measurement->base_url, measurement->server, measurement->requests);
+    output_print(output, "\nmeasured  ");
+    output_clean(output, str_from(measurement->model), UTF8_ONE_LINE);
+    output_print(output, " at ");
+    output_clean(output, str_from(measurement->base_url), UTF8_ONE_LINE);
+    output_print(output, " (%s) with %d requests\n", measurement->server, measurement->requests);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct fact *fact = fact_of(measurement, &rows[i]);
         char value[64], line[512];

@@ -28,6 +28,8 @@ void output_open(struct output *output, enum output_format format)
         .out = stdout, .err = stderr, .standstill_ms = OUTPUT_STANDSTILL_MS, .format = format};
     if (setlocale(LC_CTYPE, "") != NULL && strcmp(nl_langinfo(CODESET), "UTF-8") == 0)
         output->glyphs = GLYPHS_UTF8;
+    if (format == OUTPUT_JSON && isatty(STDOUT_FILENO))
+        output->json = JSON_ESCAPED;
     if (format == OUTPUT_TEXT && isatty(STDOUT_FILENO) && term != NULL && term[0] != '\0' &&
         strcmp(term, "dumb") != 0)
         output->target = OUTPUT_TERMINAL;
@@ -174,9 +176,17 @@ void output_styled(struct output *output, enum output_style style, struct str te
 
 void output_json(struct output *output, const struct buf *object)
 {
-    fwrite(object->p != NULL ? object->p : "", 1, object->n, output->out);
+    struct buf escaped;
+    struct str line = buf_view(object);
+    buf_init(&escaped, CLEAN_MAX);
+    if (output->json == JSON_ESCAPED) {
+        utf8_escape_json(&escaped, line);
+        line = buf_view(&escaped);
+    }
+    fwrite(line.p, 1, line.n, output->out);
     fputc('\n', output->out);
     fflush(output->out);
+    buf_release(&escaped);
 }
 
 void output_error(struct output *output, const char *format, ...)

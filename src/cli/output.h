@@ -21,6 +21,7 @@ struct output {
     int64_t standstill_ms; /* how long the reader may stand still before output_close gives up */
     enum output_format { OUTPUT_TEXT, OUTPUT_JSON } format;
     enum output_target { OUTPUT_PLAIN, OUTPUT_TERMINAL } target; /* TERMINAL: may redraw */
+    enum { JSON_AS_IT_IS, JSON_ESCAPED } json;                   /* ESCAPED: a terminal reads it */
     enum output_colour { COLOUR_OFF, COLOUR_ON } colour;
     enum output_glyphs { GLYPHS_ASCII, GLYPHS_UTF8 } glyphs;
 };
@@ -55,7 +56,8 @@ void output_styled(struct output *output, enum output_style style, struct str te
 /* Escape sequences of a style and of its end; "" where colours are off. */
 const char *output_style_on(enum output_colour colour, enum output_style style);
 const char *output_style_off(enum output_colour colour);
-/* One JSON object as a line of its own, flushed: who reads along sees it at once. */
+/* One JSON object as a line of its own, flushed: who reads along sees it at once. On a terminal, characters that a terminal
+ * might obey are written as escapes. */
 void output_json(struct output *output, const struct buf *object);
 /* "cadre: …" on stderr, cleaned. */
 void output_error(struct output *output, const char *format, ...)

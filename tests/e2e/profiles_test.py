@@ -111,8 +111,8 @@ class Tools(One):
     def tools(self, **arguments):
         return set(offered(self.spawn(**arguments)[1]))
 
-    def test_a_profiles_tools_are_the_childs_as_far_as_the_parent_has_them(self):
-        self.assertEqual(self.tools(profile="researcher"), {"read", "grep"})
+    def test_a_profiles_tools_are_the_childs(self):
+        self.assertEqual(self.tools(profile="researcher"), {"read", "grep", "web_search"})
 
     def test_an_empty_list_is_all_of_the_parents(self):
         everything = self.tools()

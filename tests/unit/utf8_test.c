@@ -231,6 +231,19 @@ static void no_control_survives_random_bytes(void **state)
     }
 }
 
+static void json_for_a_terminal_says_the_same_in_escapes(void **state)
+{
+    (void)state;
+    struct buf out;
+    buf_init(&out, 4096);
+    utf8_escape_json(&out, STR("{\"a\":\"x\xC2\x9B"
+                               "31m\x7F\xE2\x80\xAE\xE2\x81\xA6 gr\xC3\xBC\xC3\x9F "
+                               "\xF3\xA0\x81\x81 \xE2\x80\xA8\\u001b\xFF\"}"));
+    assert_string_equal(out.p, "{\"a\":\"x\\u009b31m\\u007f\\u202e\\u2066 gr\xC3\xBC\xC3\x9F "
+                               "\\udb40\\udc41 \\u2028\\u001b\xEF\xBF\xBD\"}");
+    buf_release(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +264,7 @@ int main(void)
         cmocka_unit_test(bidi_and_other_format_controls_are_removed),
         cmocka_unit_test(invalid_bytes_are_mended_and_letters_stay),
         cmocka_unit_test(no_control_survives_random_bytes),
+        cmocka_unit_test(json_for_a_terminal_says_the_same_in_escapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
