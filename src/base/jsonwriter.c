@@ -32,11 +32,9 @@ static bool eight_plain(uint64_t eight)
 typedef uint8_t sixteen __attribute__((vector_size(16)));
 
 /* How many of sixteen bytes come before the first that needs an escape. */
-static size_t sixteen_plain(const char *p)
+static size_t sixteen_plain(sixteen bytes)
 {
-    sixteen bytes;
     uint64_t halves[2];
-    memcpy(&bytes, p, sizeof bytes);
     sixteen hit = (sixteen)(bytes < 0x20) | (sixteen)(bytes == '"') | (sixteen)(bytes == '\\');
     memcpy(halves, &hit, sizeof halves);
     if ((halves[0] | halves[1]) == 0)
@@ -49,7 +47,9 @@ size_t json_plain_run(struct str text)
 {
     size_t i = 0;
     while (text.n - i >= sizeof(sixteen)) {
-        size_t plain = sixteen_plain(text.p + i);
+        sixteen bytes;
+        memcpy(&bytes, text.p + i, sizeof bytes);
+        size_t plain = sixteen_plain(bytes);
         i += plain;
         if (plain < sizeof(sixteen))
             return i;
@@ -59,29 +59,64 @@ size_t json_plain_run(struct str text)
     return i;
 }
 
-static void escape_byte(struct buf *out, unsigned char c)
+#define ESCAPE_MAX 6 /* bytes that one byte may become */
+
+/* Writes the escape of a byte that needs one and returns its length. */
+static size_t escape_put(char *out, unsigned char c)
 {
     static const char digits[] = "0123456789abcdef";
     static const char short_forms[128] = {
         ['"'] = '"',  ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f',
         ['\n'] = 'n', ['\r'] = 'r',  ['\t'] = 't',
     };
+    out[0] = '\\';
     if (short_forms[c]) {
-        char pair[2] = {'\\', short_forms[c]};
-        buf_add(out, pair, sizeof pair);
-        return;
+        out[1] = short_forms[c];
+        return 2;
     }
-    char six[6] = {'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]};
-    buf_add(out, six, sizeof six);
+    out[1] = 'u';
+    out[2] = out[3] = '0';
+    out[4] = digits[c >> 4];
+    out[5] = digits[c & 15];
+    return ESCAPE_MAX;
+}
+
+/* Escapes as many whole blocks of text as there surely is room for in the memory that out has, and returns how many bytes
+ * of text that were. Copies a block before it knows how much of it is plain: what follows overwrites the rest. */
+static size_t escape_blocks(struct buf *out, struct str text)
+{
+    size_t i = 0, n = out->n;
+    size_t last = out->capacity > 2 * sizeof(sixteen) ? out->capacity - 2 * sizeof(sixteen) : 0;
+    while (text.n - i >= sizeof(sixteen) && n < last) {
+        sixteen bytes;
+        memcpy(&bytes, text.p + i, sizeof bytes);
+        memcpy(out->p + n, &bytes, sizeof bytes);
+        size_t plain = sixteen_plain(bytes);
+        i += plain;
+        n += plain;
+        if (plain < sizeof(sixteen))
+            n += escape_put(out->p + n, (unsigned char)text.p[i++]);
+    }
+    if (i > 0) {
+        out->n = n;
+        out->p[n] = '\0';
+    }
+    return i;
 }
 
 static void escape_valid(struct buf *out, struct str text)
 {
-    while (text.n > 0) {
+    while (text.n > 0 && !out->failed) {
+        char escape[ESCAPE_MAX];
+        size_t done = escape_blocks(out, text);
+        text.p += done;
+        text.n -= done;
         size_t run = json_plain_run(text);
         buf_add(out, text.p, run);
-        if (run < text.n)
-            escape_byte(out, (unsigned char)text.p[run++]);
+        if (run < text.n) {
+            size_t n = escape_put(escape, (unsigned char)text.p[run++]);
+            buf_add(out, escape, n);
+        }
         text.p += run;
         text.n -= run;
     }

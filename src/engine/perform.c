@@ -87,60 +87,60 @@ static void settle(struct work *work, const struct js *arguments, struct tool_re
 }
 
 /* One file with the read tool: numbered lines, as the parent would see them. */
-static void gather_shown(struct work *work, struct str path, struct jw *w)
+static void gather_shown(struct work *work, struct gathered_file *file, struct buf *text)
 {
     struct buf call;
-    struct jw inner;
+    struct jw w;
     struct err err = ERR_INIT;
     struct tool_result result = {.kind = RESULT_OK};
     buf_init(&call, 1 << 16);
     buf_init(&result.text, work->context.max_result);
-    jw_init(&inner, &call);
-    jw_object(&inner);
-    jw_kstr(&inner, "path", path);
-    jw_end_object(&inner);
+    jw_init(&w, &call);
+    jw_object(&w);
+    jw_kstr(&w, "path", file->path);
+    jw_end_object(&w);
     struct js *arguments = js_parse(buf_view(&call), &err);
     work->tool->run(&work->context, arguments, NULL, &result);
-    jw_kstr(w, result.kind == RESULT_OK ? "text" : "error", buf_view(&result.text));
+    *text = result.text;
+    if (result.kind == RESULT_OK)
+        file->text = buf_view(text);
+    else
+        file->error = buf_view(text);
     js_free(arguments);
-    buf_release(&result.text);
     buf_release(&call);
 }
 
 /* One file as it is. */
-static void gather_text(struct work *work, struct str path, struct jw *w)
+static void gather_text(struct work *work, struct gathered_file *file, struct buf *text)
 {
     struct err err = ERR_INIT;
-    struct buf text;
-    buf_init(&text, work->context.max_result * 4); /* what is mended takes more room */
-    if (work->port->load(&work->context, path, &text, &err) != 0) {
-        jw_kstr(w, "error", str_from(err.message));
-        if (err.class == ERR_NOT_FOUND)
-            jw_kbool(w, "missing", true);
+    buf_init(text, work->context.max_result * 4); /* what is mended takes more room */
+    if (work->port->load(&work->context, file->path, text, &err) == 0) {
+        file->text = buf_view(text);
     } else {
-        jw_kstr(w, "text", buf_view(&text));
+        file->error = arena_copy(&work->arena, str_from(err.message));
+        file->missing = err.class == ERR_NOT_FOUND;
     }
-    buf_release(&text);
 }
 
 /* Reads whole files for a child's prompt, behind the read tool's own wall. */
 static void gather(struct work *work, const struct js *paths)
 {
-    struct jw w;
-    jw_init(&w, &work->text);
-    jw_array(&w);
-    for (size_t i = 0; i < js_count(paths); i++) {
-        struct str path = js_str(js_at(paths, i));
-        jw_object(&w);
-        jw_kstr(&w, "path", path);
+    struct gathering *gathering = &work->input.gathering;
+    size_t count = js_count(paths), bytes = 0;
+    gathering->files = arena_alloc(&work->arena, (count + 1) * sizeof *gathering->files);
+    work->texts = arena_alloc(&work->arena, (count + 1) * sizeof *work->texts);
+    for (; gathering->count < count; gathering->count++) {
+        struct gathered_file *file = &gathering->files[gathering->count];
+        struct buf *text = &work->texts[gathering->count];
+        file->path = arena_copy(&work->arena, js_str(js_at(paths, gathering->count)));
         if (work->tool != NULL)
-            gather_shown(work, path, &w);
+            gather_shown(work, file, text);
         else
-            gather_text(work, path, &w);
-        jw_end_object(&w);
+            gather_text(work, file, text);
+        bytes += file->path.n + text->n;
     }
-    jw_end_array(&w);
-    if (work->text.failed) {
+    if (bytes > work->text.max) {
         fail(work, "the context files are too large together");
         return;
     }

@@ -11,16 +11,15 @@ static void finish(struct work *work)
     work->input.now = work->flight.engine->config.now();
     work->input.agent_no = work->flight.agent_no;
     work->input.call_id = work->flight.call_id;
-    if (work->input.kind == INPUT_FACTS)
-        work->input.files = buf_view(&work->text);
-    else
-        work->input.text = buf_view(&work->text);
+    work->input.text = buf_view(&work->text);
     board_drop(work->flight.engine->board, &work->note);
     flight_unlink(&work->flight);
     if (live != NULL)
         live_input(live, &work->input);
     flight_release(&work->flight);
     buf_release(&work->text);
+    for (size_t i = 0; i < work->input.gathering.count; i++)
+        buf_release(&work->texts[i]);
     arena_release(&work->arena);
     free(work);
 }

@@ -22,6 +22,7 @@ struct work {
     /* what came of it */
     struct input input;
     struct buf text;
+    struct buf *texts; /* of gathered files, one each */
 };
 
 /* Any thread, once. */

@@ -69,14 +69,19 @@ static void look(struct world *w, struct input *input, struct arena *arena)
 }
 
 /* A file that is long enough to be logged once only, and sometimes another one than last time. */
-static struct str read_for_child(struct chance *c, struct arena *arena)
+static void read_for_child(struct chance *c, struct arena *arena, struct gathering *gathering)
 {
-    if (chance_permille(c, 200))
-        return STR("[{\"path\":\"f1\",\"error\":\"no such file\"}]");
+    struct gathered_file *file = arena_alloc(arena, sizeof *file);
+    *gathering = (struct gathering){.files = file, .count = 1};
+    file->path = STR("f1");
+    if (chance_permille(c, 200)) {
+        file->error = STR("no such file");
+        return;
+    }
     size_t length = chance_permille(c, 500) ? 3 : 400 + (size_t)chance_below(c, 2);
     char *text = arena_alloc(arena, length + 1);
     memset(text, 'o', length);
-    return arena_printf(arena, "[{\"path\":\"f1\",\"text\":\"%s\"}]", text);
+    file->text = (struct str){text, length};
 }
 
 void answer_tool(struct world *w, const struct pending *p)
@@ -95,7 +100,7 @@ void answer_tool(struct world *w, const struct pending *p)
         input.text = STR("Error: ended half-way");
     } else if (p->effect.kind == EFFECT_GATHER) {
         input.kind = INPUT_FACTS;
-        input.files = read_for_child(c, &arena);
+        read_for_child(c, &arena, &input.gathering);
     } else if (p->effect.kind == EFFECT_PREPARE && chance_permille(c, 900)) {
         int64_t at = chance_below(c, FILES);
         input.kind = INPUT_PREPARED;

@@ -329,6 +329,62 @@ static void every_character_at_every_offset_comes_back(void **state)
     buf_release(&out);
 }
 
+/* One byte at a time, as the standard says. */
+static void quote_slowly(struct buf *out, struct str text)
+{
+    buf_char(out, '"');
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+        if (c == '\n' || c == '"' || c == '\\')
+            buf_char(out, '\\');
+        if (c == 1)
+            buf_text(out, "\\u0001");
+        else
+            buf_char(out, c == '\n' ? 'n' : c);
+    }
+    buf_char(out, '"');
+}
+
+static void escapes_are_the_same_wherever_they_stand_and_whatever_room_there_is(void **state)
+{
+    static const char specials[] = {'\n', '"', '\\', 1, 'x'};
+    char text[100];
+    for (size_t n = 65; n <= sizeof text; n++) {
+        for (size_t at = 0; at < n; at++) {
+            struct buf quick, slow;
+            buf_init(&quick, 1024);
+            buf_init(&slow, 1024);
+            memset(text, 'a', sizeof text);
+            for (size_t i = 0; i < sizeof specials && at + i * i < n; i++)
+                text[at + i * i] = specials[(at + i) % sizeof specials];
+            buf_expect(&quick, at * 3);
+            json_quote(&quick, (struct str){text, n});
+            quote_slowly(&slow, (struct str){text, n});
+            if (!str_eq(buf_view(&quick), buf_view(&slow)))
+                fail_msg("%.*s is not %.*s", STR_FMT(buf_view(&quick)), STR_FMT(buf_view(&slow)));
+            assert_int_equal(quick.p[quick.n], 0);
+            buf_release(&quick);
+            buf_release(&slow);
+        }
+    }
+}
+
+static void a_text_that_does_not_fit_when_it_is_escaped_fails(void **state)
+{
+    char text[100];
+    struct buf out;
+    memset(text, '\n', sizeof text);
+    buf_init(&out, 201);
+    json_quote(&out, (struct str){text, sizeof text});
+    assert_true(out.failed);
+    buf_release(&out);
+    buf_init(&out, 202);
+    json_quote(&out, (struct str){text, sizeof text});
+    assert_false(out.failed);
+    assert_int_equal(out.n, 202);
+    buf_release(&out);
+}
+
 static void bad_bytes_are_replaced_so_output_always_parses(void **state)
 {
     struct buf out;
@@ -388,6 +444,8 @@ static void a_full_buffer_fails_and_is_never_half_written(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(escapes_are_the_same_wherever_they_stand_and_whatever_room_there_is),
+        cmocka_unit_test(a_text_that_does_not_fit_when_it_is_escaped_fails),
         cmocka_unit_test(kinds_and_values_are_read),
         cmocka_unit_test(absent_values_answer_nothing),
         cmocka_unit_test(a_value_of_another_kind_answers_the_default),

@@ -495,7 +495,7 @@ static void an_answer_with_an_old_id_changes_nothing(void **state)
         {.kind = INPUT_RESULT, .call_id = read, .text = STR("late")},
         {.kind = INPUT_LOST, .call_id = read, .text = STR("late")},
         {.kind = INPUT_PREPARED, .call_id = read, .path = STR("a")},
-        {.kind = INPUT_FACTS, .call_id = read, .files = STR("[]")},
+        {.kind = INPUT_FACTS, .call_id = read},
         {.kind = INPUT_RESULT, .agent_no = 99, .call_id = read, .text = STR("nobody")},
     };
     for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++)

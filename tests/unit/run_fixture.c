@@ -292,10 +292,10 @@ void rig_prepared(struct rig *rig, uint32_t agent_no, size_t call, const char *p
 
 void rig_facts(struct rig *rig, uint32_t agent_no, size_t call, const char *files)
 {
-    struct input input = {.kind = INPUT_FACTS,
-                          .agent_no = agent_no,
-                          .call_id = rig_call_id(rig, agent_no, call),
-                          .files = str_from(files)};
+    struct err err = ERR_INIT;
+    struct input input = {
+        .kind = INPUT_FACTS, .agent_no = agent_no, .call_id = rig_call_id(rig, agent_no, call)};
+    assert_int_equal(gathering_parse(&rig->arena, str_from(files), &input.gathering, &err), 0);
     rig_input(rig, &input);
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/contract/budget.h"
 #include "core/contract/contract.h"
+#include "core/run/gathered.h"
 #include "core/run/lifecycle.h"
 #include "core/run/message.h"
 
@@ -49,24 +50,12 @@ struct call_child {
     struct str error; /* why it was refused */
 };
 
-/* Files that were read for a call. They live as long as the run. */
-struct gathered_file {
-    struct str path;
-    struct str text, error; /* one of them is there */
-    bool missing;           /* the error: there is no such file */
-};
-struct gathering {
-    uint64_t seq; /* of the event */
-    struct gathered_file *files;
-    size_t count;
-};
-
 struct call {
     struct tool_call call; /* the id is cadre's own: unique in the run */
     enum call_state state;
     enum { ANSWER_OPEN, ANSWER_YES, ANSWER_NO } answer; /* of the person who was asked */
     struct str path, before, after;                     /* of a prepared call */
-    const struct gathering *gathering;                  /* NULL: nothing was read for it */
+    const struct gathering *gathering; /* lives as long as the run; NULL: nothing was read for it */
     struct str result;
     enum tool_outcome outcome;
     enum { CALL_WORKS, CALL_AWAITS_CHILDREN, CALL_AWAITS_JOBS } awaits;

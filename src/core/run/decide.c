@@ -399,14 +399,7 @@ static void on_facts(struct deciding *d, struct agent *agent, struct call *call,
         return;
     struct event *e = fact(d, agent->no, EVENT_FACTS_GATHERED);
     e->call_id = keep(d, call->call.id);
-    struct err why = ERR_INIT;
-    struct js *files = js_parse_within(input->files, ADAPTER_JSON_LEVELS, &why);
-    if (js_kind(files) == JS_ARRAY)
-        e->files = gathered_log(d, files, input->files);
-    else
-        e->files = STR("[{\"path\":\"context_files\",\"error\":\"could not be read: they are too "
-                       "large\"}]");
-    js_free(files);
+    e->files = gathered_log(d, &input->gathering);
     emit(d, e);
     if (d->failed)
         return;

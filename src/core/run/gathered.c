@@ -19,64 +19,79 @@ static const struct known_text *known_since(const struct run *run, struct str pa
 }
 
 /* The event that has this text already, or 0. */
-static uint64_t known_seq(const struct run *run, const struct js *file)
+static uint64_t known_seq(const struct run *run, const struct gathered_file *file)
 {
-    struct str text = js_get_str(file, "text");
-    const struct known_text *known = map_get(&run->known_texts, js_get_str(file, "path"));
-    return text.n > REPEATED_MAX && known != NULL && str_eq(known->text, text) ? known->seq : 0;
+    const struct known_text *known = map_get(&run->known_texts, file->path);
+    if (file->same > 0)
+        return file->same;
+    return file->text.n > REPEATED_MAX && known != NULL && str_eq(known->text, file->text)
+               ? known->seq
+               : 0;
 }
 
-struct str gathered_log(struct deciding *d, const struct js *files, struct str json)
+struct str gathered_log(struct deciding *d, const struct gathering *gathering)
 {
     struct buf out;
     struct jw w;
-    bool repeats = false;
-    for (size_t i = 0; i < js_count(files); i++)
-        repeats = repeats || known_seq(d->run, js_at(files, i)) > 0;
-    if (!repeats)
-        return json;
     buf_init(&out, SIZE_MAX / 4);
     jw_init(&w, &out);
     jw_array(&w);
-    for (size_t i = 0; i < js_count(files); i++) {
-        const struct js *file = js_at(files, i);
+    for (size_t i = 0; i < gathering->count; i++) {
+        const struct gathered_file *file = &gathering->files[i];
         uint64_t seq = known_seq(d->run, file);
-        if (seq == 0) {
-            jw_raw(&w, js_source(json, file));
-            continue;
-        }
         jw_object(&w);
-        jw_kstr(&w, "path", js_get_str(file, "path"));
-        jw_kint(&w, "same", (int64_t)seq);
+        jw_kstr(&w, "path", file->path);
+        if (seq > 0)
+            jw_kint(&w, "same", (int64_t)seq);
+        else
+            jw_kstr(&w, file->error.p != NULL ? "error" : "text",
+                    file->error.p != NULL ? file->error : file->text);
+        if (file->missing)
+            jw_kbool(&w, "missing", true);
         jw_end_object(&w);
     }
     jw_end_array(&w);
-    struct str log = keep(d, buf_view(&out));
+    struct str json = keep(d, buf_view(&out));
     buf_release(&out);
-    return log;
+    return json;
 }
 
-/* What one entry says: a text, where the same text stands, or why there is none. */
-static int take_file(struct run *run, const struct event *e, const struct js *entry,
-                     struct gathered_file *file, struct err *err)
+int gathering_parse(struct arena *arena, struct str json, struct gathering *out, struct err *err)
 {
-    struct str path = js_get_str(entry, "path"), text = js_get_str(entry, "text");
-    int64_t same = js_get_int(entry, "same", 0);
-    *file = (struct gathered_file){.path = arena_copy(&run->arena, path),
-                                   .error = arena_copy(&run->arena, js_get_str(entry, "error")),
-                                   .missing = js_bool(js_get(entry, "missing"), false)};
-    if (same > 0) {
-        const struct known_text *known = known_since(run, path, (uint64_t)same);
+    struct js *files = js_parse(json, err);
+    if (js_kind(files) != JS_ARRAY) {
+        js_free(files);
+        return err_set(err, ERR_CORRUPT, "files that were read are no JSON array");
+    }
+    *out = (struct gathering){.count = js_count(files)};
+    out->files = arena_alloc(arena, (out->count + 1) * sizeof *out->files);
+    for (size_t i = 0; i < out->count; i++) {
+        const struct js *file = js_at(files, i);
+        int64_t same = js_get_int(file, "same", 0);
+        out->files[i] =
+            (struct gathered_file){.path = arena_copy(arena, js_get_str(file, "path")),
+                                   .text = arena_copy(arena, js_get_str(file, "text")),
+                                   .error = arena_copy(arena, js_get_str(file, "error")),
+                                   .missing = js_get_bool(file, "missing", false),
+                                   .same = same > 0 ? (uint64_t)same : 0};
+    }
+    js_free(files);
+    return 0;
+}
+
+/* Finds a text that is named, and remembers one that is new. */
+static int know_text(struct run *run, const struct event *e, struct gathered_file *file,
+                     struct err *err)
+{
+    if (file->same > 0) {
+        const struct known_text *known = known_since(run, file->path, file->same);
         if (known == NULL)
             return apply_out_of_place(e, err);
         file->text = known->text;
-        return 0;
-    }
-    file->text = arena_copy(&run->arena, text);
-    if (text.n > REPEATED_MAX && known_since(run, path, e->seq) == NULL) {
+    } else if (file->text.n > REPEATED_MAX && known_since(run, file->path, e->seq) == NULL) {
         struct known_text *known = arena_alloc(&run->arena, sizeof *known);
-        *known = (struct known_text){map_get(&run->known_texts, path), e->seq, file->text};
-        map_set(&run->known_texts, path, known);
+        *known = (struct known_text){map_get(&run->known_texts, file->path), e->seq, file->text};
+        map_set(&run->known_texts, file->path, known);
     }
     return 0;
 }
@@ -84,22 +99,18 @@ static int take_file(struct run *run, const struct event *e, const struct js *en
 int apply_gathered(struct run *run, struct agent *agent, const struct event *e, struct err *err)
 {
     struct call *call = agent->phase == PHASE_TOOLS ? call_find(agent, e->call_id) : NULL;
-    struct js *files = js_parse(e->files, err);
-    int result = 0;
-    if (call == NULL || call->state != CALL_GATHERING || js_kind(files) != JS_ARRAY) {
-        js_free(files);
+    if (call == NULL || call->state != CALL_GATHERING)
         return apply_out_of_place(e, err);
-    }
     struct gathering *gathering = arena_alloc(&run->arena, sizeof *gathering);
-    size_t count = js_count(files);
+    if (gathering_parse(&run->arena, e->files, gathering, err) != 0)
+        return -1;
     gathering->seq = e->seq;
-    gathering->files = arena_alloc(&run->arena, (count + 1) * sizeof *gathering->files);
-    gathering->count = count;
-    for (size_t i = 0; result == 0 && i < count; i++)
-        result = take_file(run, e, js_at(files, i), &gathering->files[i], err);
+    for (size_t i = 0; i < gathering->count; i++) {
+        if (know_text(run, e, &gathering->files[i], err) != 0)
+            return -1;
+    }
     call->gathering = gathering;
-    js_free(files);
-    return result;
+    return 0;
 }
 
 /* --- in the task of a child -------------------------------------------------------------------------------------------------- */

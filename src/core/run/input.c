@@ -129,8 +129,7 @@ int input_from_event(const struct event *e, struct arena *arena, struct input_st
         return 0;
     case EVENT_FACTS_GATHERED:
         input->kind = INPUT_FACTS;
-        input->files = e->files;
-        return 0;
+        return gathering_parse(arena, e->files, &input->gathering, err);
     default:
         return err_set(err, ERR_CORRUPT, "event %llu (%s) claims to be a fact and is none",
                        (unsigned long long)e->seq, event_type_text(e->type));

@@ -4,6 +4,7 @@
 #define CADRE_CORE_RUN_INPUT_H
 
 #include "core/run/event.h"
+#include "core/run/gathered.h"
 #include "core/run/message.h"
 
 enum input_kind {
@@ -45,7 +46,7 @@ struct input {
     enum tool_outcome outcome;
     struct str files_read, files_modified; /* JSON arrays of paths, or STR_NONE */
     /* INPUT_FACTS */
-    struct str files; /* JSON array of {path, text | error} */
+    struct gathering gathering;
     /* INPUT_SILENT */
     int64_t idle_ms; /* since its last sign of life */
 };

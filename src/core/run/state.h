@@ -159,8 +159,8 @@ void child_start(struct deciding *d, struct agent *agent);
 void child_attempt(struct deciding *d, struct agent *agent, int64_t attempt);
 
 /* gathered.c: files that were read for children */
-/* As the event has them: `json`, or with texts that the log has already named by their event. */
-struct str gathered_log(struct deciding *d, const struct js *files, struct str json);
+/* As the event has them: texts that the log has already are named by their event. */
+struct str gathered_log(struct deciding *d, const struct gathering *gathering);
 /* What the context of a child takes with these files. */
 size_t gathered_bytes(struct str context, const struct gathering *gathering);
 /* The first message of a child: its objective, its context and the files. */
