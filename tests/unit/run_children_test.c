@@ -67,6 +67,21 @@ static void a_child_that_answers_is_closed_and_its_parent_gets_the_result(void *
     assert_int_equal(rig_agent(rig, 0)->children_open, 0);
 }
 
+static void a_long_answer_stands_in_the_reply_and_is_not_repeated_where_the_child_ends(void **state)
+{
+    struct rig *rig = *state;
+    char text[700];
+    memset(text, 'y', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    one_child(rig);
+    rig_say(rig, 1, text);
+    const struct event *worked = rig_last(rig, 1, EVENT_SUBAGENT_WAITING);
+    assert_null(worked->response.p);
+    assert_true(worked->opening.n > 0 && worked->opening.n < 100);
+    check_str(rig_agent(rig, 1)->response, text);
+    rig_contains(rig_last(rig, 0, EVENT_TOOL_FINISHED)->text, text);
+}
+
 static void children_number_their_steps_in_spawn_order(void **state)
 {
     struct rig *rig = *state;
@@ -507,6 +522,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RIG_TEST(a_child_is_created_and_started_with_its_own_conversation),
         RIG_TEST(a_child_that_answers_is_closed_and_its_parent_gets_the_result),
+        RIG_TEST(a_long_answer_stands_in_the_reply_and_is_not_repeated_where_the_child_ends),
         RIG_TEST(children_number_their_steps_in_spawn_order),
         RIG_TEST(a_spawn_costs_its_parent_one_call_and_never_the_childs_calls),
         RIG_TEST(wrong_arguments_are_a_tool_error_with_the_reason),

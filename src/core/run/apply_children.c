@@ -230,7 +230,9 @@ int apply_worked(struct run *run, struct agent *agent, const struct event *e, st
         child_ended(run, agent);
     }
     agent->outcome = outcome_parse(e->outcome);
-    agent->response = arena_copy(&agent->arena, e->response);
+    if (e->opening.p == NULL || e->response.p != NULL)
+        agent->response = e->response;
+    agent->response = arena_copy(&agent->arena, agent->response);
     agent->error = arena_copy(&agent->arena, e->error);
     agent->phase = PHASE_DONE;
     agent->finished_at = e->ts;

@@ -321,7 +321,8 @@ void event_summary(const struct event *e, struct buf *out)
         buf_printf(out, "taken over, epoch %lld", (long long)e->epoch);
         break;
     case EVENT_RUN_COMPLETED:
-        add_line(out, e->response);
+    case EVENT_SUBAGENT_WAITING:
+        add_line(out, e->opening.p != NULL ? e->opening : e->response);
         break;
     case EVENT_RUN_FAILED:
     case EVENT_RUN_CANCELLED:
@@ -367,9 +368,6 @@ void event_summary(const struct event *e, struct buf *out)
         break;
     case EVENT_SUBAGENT_ATTEMPT:
         buf_printf(out, "attempt %lld", (long long)e->attempt);
-        break;
-    case EVENT_SUBAGENT_WAITING:
-        add_line(out, e->response);
         break;
     case EVENT_SUBAGENT_COMPLETED:
         buf_text(out, "integrated");

@@ -16,7 +16,7 @@
 /* The rules by which events are decided and applied. Stored with each event: a log keeps the meaning that it was written with,
  * and one that an older program began goes on with today's rules when it is resumed. What changed:
  *   2  a reply or failure settles what it used by itself, unless tokens or dollars are limited; a text that the log has already
- *      is named and not repeated (files that were read for a child, its task). */
+ *      is named and not repeated (files that were read for a child, its task, its answer). */
 #define EVENT_VERSION 2
 
 struct contract;
@@ -104,8 +104,7 @@ struct contract;
     X(tool, S)                                                                                     \
     X(arguments, J)                                                                                \
     X(shortened, J) /* arguments with their long values cut: they stand whole in the reply */      \
-    X(opening,                                                                                     \
-      S) /* of a text that stands whole elsewhere: in the reply, in what made the child */         \
+    X(opening, S)   /* of a text that stands whole elsewhere: in a reply, or with the child */     \
     X(path, S)                                                                                     \
     X(before, S) /* hash of the file, or "absent" */                                               \
     X(after, S)                                                                                    \
@@ -140,9 +139,9 @@ struct contract;
       (task_id, sub_agent_id, step_idx, worktree_path, strategy, branch, base_ref))                \
     X(SUBAGENT_ATTEMPT, "agent.subagent_attempt", (task_id, sub_agent_id, step_idx, attempt))      \
     X(SUBAGENT_WAITING, "agent.subagent_waiting_for_merge",                                        \
-      (task_id, sub_agent_id, step_idx, outcome, output_path, response))                           \
+      (task_id, sub_agent_id, step_idx, outcome, output_path, response, opening))                  \
     X(SUBAGENT_FAILED, "agent.subagent_failed",                                                    \
-      (task_id, sub_agent_id, step_idx, outcome, error, response))                                 \
+      (task_id, sub_agent_id, step_idx, outcome, error, response, opening))                        \
     X(SUBAGENT_COMPLETED, "agent.subagent_completed", (task_id, sub_agent_id, step_idx))           \
     X(SUBAGENT_CLOSED, "agent.subagent_closed",                                                    \
       (task_id, sub_agent_id, step_idx, final_status, close_reason, result))                       \

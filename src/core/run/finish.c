@@ -1,4 +1,5 @@
 /* How agents end: finishing, stopping, another attempt, and the one close that every child gets. Only this file ends a run. Pure. */
+#include "base/utf8.h"
 #include "core/run/state.h"
 
 #define UNMERGED "held, and its parent ended without merging it"
@@ -52,6 +53,16 @@ static void integrate(struct deciding *d, struct agent *child, struct str result
     close_as(d, child, "completed", STR("worked in the shared tree; nothing to merge"), result);
 }
 
+/* What it answered. A long answer stands in its last reply already. */
+static void add_response(struct deciding *d, const struct agent *agent, struct str response,
+                         struct event *e)
+{
+    if (response.n > REPEATED_MAX && str_eq(response, agent->response))
+        e->opening = keep(d, utf8_cut(response, OPENING_BYTES));
+    else
+        e->response = response;
+}
+
 static void close_child(struct deciding *d, struct agent *agent, const struct ending *ending)
 {
     bool worked =
@@ -60,7 +71,7 @@ static void close_child(struct deciding *d, struct agent *agent, const struct en
     struct event *e = draft(d, agent->no, worked ? EVENT_SUBAGENT_WAITING : EVENT_SUBAGENT_FAILED);
     child_stamp(agent, e);
     e->outcome = str_from(outcome_text(ending->outcome));
-    e->response = ending->response;
+    add_response(d, agent, ending->response, e);
     if (!worked)
         e->error = ending->error;
     emit(d, e);
@@ -85,7 +96,7 @@ void child_drop(struct deciding *d, struct agent *child, struct str why)
     struct event *e = draft(d, child->no, EVENT_SUBAGENT_FAILED);
     child_stamp(child, e);
     e->outcome = str_from(outcome_text(ending.outcome));
-    e->response = ending.response;
+    add_response(d, child, ending.response, e);
     e->error = why;
     emit(d, e);
     close_as(d, child, "failed", why, result);
