@@ -93,7 +93,7 @@ def history(events, token, workspace):
         detail = [payload.get(key) for key in ("kind", "role", "tool", "arguments", "path", "outcome", "attempt",
                                                "final_status")]
         if event["type"] in ("agent.message", "model.replied"):
-            detail += [payload["text"], [one["name"] for one in payload.get("calls", [])]]
+            detail += [payload.get("text", payload.get("opening")), [one["name"] for one in payload.get("calls", [])]]
         text = repr((names.get(event["agent_id"], "root"), event["type"], detail))
         bag[text.replace(token, "TOKEN").replace(str(workspace.files), "FILES")] += 1
     return bag
