@@ -16,6 +16,9 @@ const struct command cmd_replay = {
     .name = "replay",
     .summary = "decide a run again from its log and compare byte for byte; nothing is executed",
     .usage = "RUN",
+    .details = "Exits with 0 when all of it is alike, with 1 when something differs, and with 2 "
+               "when nothing differs but a part was "
+               "decided by the rules of another version, which can be folded and not compared.",
     .example = "cadre replay last",
     .options = options,
     .operand_min = 1,

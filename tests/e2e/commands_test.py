@@ -423,6 +423,24 @@ class Recorded(unittest.TestCase):
         answer = json_lines(machine.stdout)[0]
         self.assertEqual((answer["ok"], answer["not_compared"], answer["problem"]), (False, events, ""))
 
+    def test_a_run_that_the_first_rules_began_goes_on_with_todays(self):
+        first, *events = (RUNS / "v1-thread.jsonl").read_text().splitlines()
+        run = json.loads(first)
+        run["run"].update(status="running", finished_at=None, result_json=None)
+        begun = events[:[json.loads(event)["type"] for event in events].index("budget.reserved") + 1]
+        with Workspace() as space:
+            space.run(["runs"])
+            path = space.root / "begun.jsonl"
+            path.write_text("\n".join([json.dumps(run), *begun]) + "\n")
+            run_id, _ = recording.load(path, space.store)
+            space.damaged = True  # in the eyes of the harness: not all of it has today's rules
+            space.run(["resume", run_id])  # its model's server is long gone
+            self.assertEqual(space.run(["verify", run_id]).returncode, 0)
+            (answer,) = json_lines(space.run(["replay", run_id, "--json"]).stdout)
+            (status,) = [row["status"] for row in space.query("SELECT status FROM runs")]
+        self.assertEqual((status, answer["not_compared"], answer["problem"]), ("failed", len(begun), ""))
+        self.assertGreater(answer["events"], len(begun))
+
     def test_a_recording_survives_being_loaded_and_written_again(self):
         path = RUNS / "v2-thread.jsonl"
         with Workspace() as space:
