@@ -173,6 +173,17 @@ static void what_is_not_a_regular_file_is_refused(void **state)
     load_fails(room, ERR_CONFIG, PROJECT_FILE, " is a special file, not a config file");
 }
 
+static void the_sandboxs_placeholder_of_a_project_file_is_no_file(void **state)
+{
+    struct room *room = *state;
+    char path[PATH_BYTES * 2];
+    room_mkdir(room, PROJECT_FILE);
+    snprintf(path, sizeof path, "%s/" PROJECT_FILE, room->root);
+    assert_int_equal(chmod(path, 0555), 0);
+    load_ok(room);
+    assert_int_equal(room->config.file_count, 0);
+}
+
 static void a_missing_file_is_an_error_only_when_it_was_named(void **state)
 {
     struct room *room = *state;
@@ -240,6 +251,7 @@ int main(void)
         ROOM(an_empty_file_says_nothing),
         ROOM(a_byte_order_mark_and_carriage_returns_are_harmless),
         ROOM(what_is_not_a_regular_file_is_refused),
+        ROOM(the_sandboxs_placeholder_of_a_project_file_is_no_file),
         ROOM(a_missing_file_is_an_error_only_when_it_was_named),
         ROOM(an_unreadable_file_is_refused),
         ROOM(a_very_long_line_is_cut_around_the_caret),
