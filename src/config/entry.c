@@ -313,7 +313,8 @@ static int walk_member(const struct walk *walk, const struct yaml_node *node,
         if ((profile ? check_profile_name : role ? check_role_name : check_name)(walk, node->key))
             return -1;
         at.name = node->key->text;
-        if (walk->level == LEVEL_PROJECT)
+        /* A role is not the user's to name: what both say of it holds together. */
+        if (walk->level == LEVEL_PROJECT && strcmp(at.pattern, "roles.*") != 0)
             forget_name(walk->entries, at.pattern, at.name, node->key->place.source);
     }
     if (found.row && walk_row(walk, node, &at, found.row) != 0)

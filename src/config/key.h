@@ -148,6 +148,8 @@ enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_AD
       "Name of the environment variable that holds the service's key. Without it no key is sent.") \
     X(FETCH_PRIVATE, "tools.web_fetch.allow_private", SWITCH, NEVER, "false", 0, 1, \
       "Whether `web_fetch` may reach addresses that are not public: this machine, the local network, link-local and other reserved ranges.") \
+    X(ROLE_DIRECTORIES, "roles.*.write_directories", NAMES, WIDENS, "", 0, 0, \
+      "For `tester` alone: names of directories, at any depth, that it may write to besides `test`, `tests`, `spec` and `__tests__`.") \
     X(MODE, "mode", MODE, NARROWS, "safe", 0, 0, \
       "What tools may do without asking.") \
     X(PERMISSION, "permissions.*", PERMISSION, NARROWS, "", 0, 0, \

@@ -1,6 +1,7 @@
 /* Spawn profiles and roles, from keys to settings: the switches of tools.spawn and sub_agent that go with them, and the pools that
  * profiles name. Single values were checked when they were read (entry.c); prompt files are read at each spawn, not here. Runs on the main
  * thread before the loop starts. */
+#include "base/path.h"
 #include "config/entry.h"
 #include "config/models.h"
 
@@ -47,7 +48,26 @@ static int check_pool(const struct config *config, const struct config_entry *en
                         "no model of the pool '%.*s' is in llm.allowed_models", STR_FMT(name));
 }
 
-static void read_roles(struct config *config)
+/* A role that is bound to directories, and names of single directories. */
+static int read_directories(struct config *config, const struct config_entry *entry,
+                            struct err *err)
+{
+    if (!str_is(entry->name, "tester"))
+        return config_error(&entry->key_place, EXCERPT_LINE, err,
+                            "only the role tester is bound to directories");
+    for (size_t i = 0; i < entry->value.name_count; i++) {
+        const struct config_name *name = &entry->value.names[i];
+        struct str normal = path_normal(&config->arena, name->text);
+        if (!str_eq(normal, name->text) || memchr(name->text.p, '/', name->text.n) ||
+            memchr(name->text.p, '*', name->text.n) || str_is(normal, "."))
+            return config_error(&name->place, EXCERPT_LINE, err,
+                                "expected the name of a directory, without / and *");
+        list_add(&config->arena, &config->settings.test_directories, name->text);
+    }
+    return 0;
+}
+
+static int read_roles(struct config *config, struct err *err)
 {
     struct settings *settings = &config->settings;
     const struct config_entries *entries = config->entries;
@@ -58,7 +78,10 @@ static void read_roles(struct config *config)
         if (entry->key->id == KEY_ROLE_SCHEMA)
             settings->role_outputs[settings->role_outputs_count++] =
                 (struct role_outputs){entry->name, entry->value.text};
+        if (entry->key->id == KEY_ROLE_DIRECTORIES && read_directories(config, entry, err) != 0)
+            return -1;
     }
+    return 0;
 }
 
 int config_profiles(struct config *config, struct err *err)
@@ -71,7 +94,8 @@ int config_profiles(struct config *config, struct err *err)
         config_entries_value(entries, KEY_CLOSE_ON_COMPLETION).number ? SWITCH_OFF : SWITCH_ON;
     settings->reuse_results =
         config_entries_value(entries, KEY_REUSE).number ? SWITCH_ON : SWITCH_OFF;
-    read_roles(config);
+    if (read_roles(config, err) != 0)
+        return -1;
     settings->profiles = arena_alloc(&config->arena, (entries->n + 1) * sizeof *settings->profiles);
     for (size_t i = 0; i < entries->n; i++) {
         const struct config_entry *entry = &entries->items[i];

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/path.h"
+#include "base/pathrule.h"
 
 #define RETRIES 64        /* of an openat2 that a signal or a concurrent rename interrupted */
 #define LINKS_MAX 16      /* links followed for one path, like the kernel's 40 but enough */
@@ -224,7 +225,7 @@ int scope_check(struct str path, struct scope_allow allow, struct err *err)
         start = end + 1;
     }
     for (size_t i = 0; i < allow.count; i++)
-        if (path_within(path, allow.paths[i]))
+        if (pathrule_holds(allow.paths[i], path))
             return 0;
     return not_allowed(path, allow, err);
 }

@@ -40,7 +40,7 @@ struct scope {
     size_t denied_count;
 };
 
-/* The places that an open may end at: normal form, a place must lie within one of them. */
+/* The places that an open may end at: rules (base/pathrule.h), one of which must hold a place. */
 struct scope_allow {
     const struct str *paths;
     size_t count;

@@ -499,9 +499,23 @@ class Roles(Case):
             say("ROOT", turn=0, calls=[call("spawn_agent", task="TASK0", role="tester")]), say("ROOT", "end", turn=1),
             say("TASK0", turn=0, calls=[call("write", path="src/a.c", content="x"),
                                         call("write", path="tests/../src/b.c", content="x"),
-                                        call("write", path="tests/a_test.c", content="x")]),
-            say("TASK0", "written", turn=1)], {"src/main.c": "", "tests/old.c": ""})
-        self.assertEqual(set(self.space.tree()), {"src/main.c", "tests/old.c", "tests/a_test.c"})
+                                        call("write", path="bin/test", content="x"),
+                                        call("write", path="tests/a_test.c", content="x"),
+                                        call("write", path="src/foo/__tests__/b.c", content="x")]),
+            say("TASK0", "written", turn=1)], {"src/main.c": "", "tests/old.c": "", "bin/test": "#!/bin/sh\n"})
+        tree = self.space.tree()
+        self.assertEqual(set(tree), {"src/main.c", "tests/old.c", "bin/test", "tests/a_test.c", "src/foo/__tests__/b.c"})
+        self.assertEqual(tree["bin/test"], "#!/bin/sh\n")
+        self.assertEqual(self.contract(1)["permissions"]["write_paths"], ["**/test", "**/tests", "**/spec", "**/__tests__"])
+
+    def test_a_tester_cannot_go_through_a_link(self):
+        self.place([
+            say("ROOT", turn=0, calls=[call("spawn_agent", task="TASK0", role="tester")]), say("ROOT", "end", turn=1),
+            say("TASK0", turn=0, calls=[call("write", path="tests/main.c", content="x")]),
+            say("TASK0", "written", turn=1)], {"src/main.c": ""}, None)
+        (self.space.files / "tests").symlink_to("src")
+        self.finish(self.start("auto"))
+        self.assertEqual((self.space.files / "src/main.c").read_text(), "")
 
     def test_a_reader_is_offered_nothing_that_writes(self):
         for role in ("researcher", "planner", "reviewer"):

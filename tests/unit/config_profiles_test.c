@@ -84,14 +84,51 @@ static void a_long_prompt_is_shown_by_its_beginning(void **state)
     buf_release(&text);
 }
 
+static void a_file_adds_names_of_directories_for_a_tester(void **state)
+{
+    struct room *room = *state;
+    room_write(room, USER_FILE, "roles: {tester: {write_directories: [t, testdata]}}\n");
+    load_ok(room);
+    assert_int_equal(room->config.settings.test_directories.n, 2);
+    check_str(room->config.settings.test_directories.items[1], "testdata");
+    static const char *const wrong[] = {"a/b", "..", ".", "'**'", "/t", "a*"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        char text[100];
+        snprintf(text, sizeof text, "roles: {tester: {write_directories: [%s]}}\n", wrong[i]);
+        room_write(room, USER_FILE, text);
+        load_fails(room, ERR_CONFIG, USER_FILE,
+                   ":1:38: expected the name of a directory, without / and *");
+    }
+    room_write(room, USER_FILE, "roles: {executor: {write_directories: [src]}}\n");
+    load_fails(room, ERR_CONFIG, USER_FILE, ":1:20: only the role tester is bound to directories");
+}
+
+static void what_a_project_says_of_a_role_leaves_the_users_word_on_it(void **state)
+{
+    struct room *room = *state;
+    room_write(room, USER_FILE, "roles: {tester: {outputs: {schema: {type: object}}}}\n");
+    room_write(room, PROJECT_FILE, "roles: {tester: {write_directories: [t]}}\n");
+    load_fails(room, ERR_CONFIG, PROJECT_FILE,
+               ":1:18: a project's file may not set roles.tester.write_directories unless you");
+    room->consent = room_answer;
+    room->answer = CONSENT_ONCE;
+    load_ok(room);
+    assert_int_equal(room->config.settings.test_directories.n, 1);
+    assert_int_equal(room->config.settings.role_outputs_count, 1);
+}
+
 #define ROOM(test) cmocka_unit_test_setup_teardown(test, room_setup, room_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ROOM(a_profile_of_a_file_reaches_the_settings), ROOM(an_empty_profile_says_nothing),
-        ROOM(a_project_adds_profiles_behind_the_users), ROOM(a_project_turns_spawn_off),
+        ROOM(a_profile_of_a_file_reaches_the_settings),
+        ROOM(an_empty_profile_says_nothing),
+        ROOM(a_project_adds_profiles_behind_the_users),
+        ROOM(a_project_turns_spawn_off),
         ROOM(a_long_prompt_is_shown_by_its_beginning),
+        ROOM(a_file_adds_names_of_directories_for_a_tester),
+        ROOM(what_a_project_says_of_a_role_leaves_the_users_word_on_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #ifndef CADRE_TESTS_UNIT_CONTRACT_FIXTURE_H
 #define CADRE_TESTS_UNIT_CONTRACT_FIXTURE_H
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "check.h"
@@ -143,6 +144,16 @@ static inline struct list list_of(struct arena *arena, const char *const *names)
         list_add(arena, &list, str_from(*names));
     return list;
 }
+/* The list's items, with commas between. */
+static inline void check_list(const struct list *list, const char *wanted)
+{
+    char words[2048] = "";
+    for (size_t i = 0; i < list->n; i++)
+        snprintf(words + strlen(words), sizeof words - strlen(words), "%s%.*s", i > 0 ? ", " : "",
+                 STR_FMT(list->items[i]));
+    assert_string_equal(words, wanted);
+}
+
 #define LIST(...) list_of(&f->arena, (const char *const[]){__VA_ARGS__, NULL})
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -386,20 +386,6 @@ static void a_leaf_role_gets_no_doors_even_when_asked(void **state)
     assert_non_null(clamp_find(&f->child, "permissions.allowed_tools", "role"));
 }
 
-static void a_tester_writes_to_test_directories_only(void **state)
-{
-    struct fixture *f = *state;
-    f->request.role = STR("tester");
-    derive_ok(f);
-    assert_true(list_has(&f->child.permissions.write_paths, STR("tests")));
-    assert_false(list_has(&f->child.permissions.write_paths, STR(".")));
-    f->request.write_paths = LIST("src/tests/unit", "src/auth");
-    derive_ok(f);
-    assert_true(list_has(&f->child.permissions.write_paths, STR("src/tests/unit")));
-    assert_true(list_has(&f->child.permissions.write_paths, STR("src/auth/tests")));
-    assert_false(list_has(&f->child.permissions.write_paths, STR("src/auth")));
-}
-
 static void a_roles_context_is_never_above_the_models_window(void **state)
 {
     struct fixture *f = *state;
@@ -434,36 +420,6 @@ static void a_cost_limit_needs_a_priced_model(void **state)
     f->request.model = STR("free");
     f->request.asked.cost_nano = 1000;
     derive_fails(f, ERR_USAGE, "cost_usd needs a model with prices");
-}
-
-/* Paths */
-
-static void write_paths_only_narrow(void **state)
-{
-    struct fixture *f = *state;
-    f->request.write_paths = LIST("src/auth", "docs/./x/..");
-    derive_ok(f);
-    struct contract middle = f->child;
-    assert_true(list_has(&middle.permissions.write_paths, STR("docs")));
-    f->request.write_paths = LIST("src", "src/auth/login", "src/auth-evil", "elsewhere");
-    assert_int_equal(derive_from(f, &middle, &f->child), 0);
-    assert_int_equal(f->child.permissions.write_paths.n, 2);
-    check_str(f->child.permissions.write_paths.items[0], "src/auth");
-    check_str(f->child.permissions.write_paths.items[1], "src/auth/login");
-    assert_non_null(clamp_find(&f->child, "permissions.write_paths", "parent"));
-}
-
-static void paths_that_leave_the_workspace_are_refused(void **state)
-{
-    struct fixture *f = *state;
-    static const char *const paths[] = {"/etc", "../x", "a/../..", ""};
-    for (size_t i = 0; i < 4; i++) {
-        f->request.write_paths = LIST(paths[i]);
-        derive_fails(f, ERR_USAGE, "write_paths");
-    }
-    f->request.write_paths = LIST_NONE;
-    f->request.working_directory = STR("../..");
-    derive_fails(f, ERR_USAGE, "working_directory");
 }
 
 /* What is left */
@@ -580,12 +536,9 @@ int main(void)
         TEST(a_roles_row_becomes_the_contract),
         TEST(executors_and_testers_may_start_only_reviewers),
         TEST(a_leaf_role_gets_no_doors_even_when_asked),
-        TEST(a_tester_writes_to_test_directories_only),
         TEST(a_roles_context_is_never_above_the_models_window),
         TEST(an_unset_model_is_the_parents_and_a_foreign_one_is_refused),
         TEST(a_cost_limit_needs_a_priced_model),
-        TEST(write_paths_only_narrow),
-        TEST(paths_that_leave_the_workspace_are_refused),
         TEST(limits_are_clamped_to_what_the_parent_has_left),
         TEST(with_nothing_left_there_is_no_child),
         TEST(a_child_knows_its_parent_and_step),

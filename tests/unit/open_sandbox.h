@@ -49,6 +49,6 @@ static inline int open_sandbox_run(void *self, const struct sandbox_walls *walls
     return 0;
 }
 
-static const struct sandbox_port open_sandbox = {open_sandbox_run, NULL};
+static const struct sandbox_port open_sandbox = {.run = open_sandbox_run};
 
 #endif

@@ -99,8 +99,7 @@ static void spawn_jobs(struct bench *b)
         char id[32];
         const struct agent *root = run_agent(b->run, 0);
         snprintf(id, sizeof id, "%.*s", STR_FMT(root->calls[i].call.id));
-        struct input input = {
-            .kind = INPUT_FACTS, .agent_no = 0, .call_id = str_from(id), .files = STR("[]")};
+        struct input input = {.kind = INPUT_FACTS, .agent_no = 0, .call_id = str_from(id)};
         decide(b, &input);
     }
     assert_int_equal(run_agent_count(b->run), JOBS + 1);

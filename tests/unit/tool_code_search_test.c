@@ -193,7 +193,7 @@ static int open_air_run(void *self, const struct sandbox_walls *walls,
 
 static void call_with(struct fixture *f, struct open_air *air, const char *json)
 {
-    struct sandbox_port port = {open_air_run, air};
+    struct sandbox_port port = {.run = open_air_run, .self = air};
     struct tool_services services = {.sandbox = &port};
     f->context.services = &services;
     call_ok(f, "code_search", json);

@@ -3,7 +3,7 @@
  * derive.c's work. Pure; any thread. */
 #include "core/contract/contract.h"
 
-#include "base/path.h"
+#include "base/pathrule.h"
 #include "core/contract/derive.h"
 
 static const char *const door_texts[] = {
@@ -106,7 +106,7 @@ static bool each_path_within(const struct list *paths, const struct list *bounds
     for (size_t i = 0; i < paths->n; i++) {
         bool inside = false;
         for (size_t k = 0; k < bounds->n && !inside; k++)
-            inside = path_within(paths->items[i], bounds->items[k]);
+            inside = pathrule_within(paths->items[i], bounds->items[k]);
         if (!inside)
             return false;
     }

@@ -286,6 +286,11 @@ static bool json_is_none(const void *at)
     return ((const struct str *)at)->p == NULL;
 }
 
+static bool list_is_empty(const void *at)
+{
+    return ((const struct list *)at)->n == 0;
+}
+
 static bool count_is_zero(const void *at)
 {
     return *(const int64_t *)at == 0;
@@ -301,6 +306,7 @@ const struct field_kind field_price_if_known = {per_token_print, per_token_parse
                                                 NULL};
 const struct field_kind field_list = {names_print, names_parse, NULL, list_own};
 const struct field_kind field_list_or_null = {names_print, names_or_null_parse, NULL, list_own};
+const struct field_kind field_list_if_any = {names_print, names_parse, list_is_empty, list_own};
 const struct field_kind field_switch_if_on = {switch_print, switch_parse, switch_is_off, NULL};
 const struct field_kind field_count_if_any = {limit_print, count_parse, count_is_zero, NULL};
 const struct field_kind field_json = {json_print, json_parse, NULL, json_own};

@@ -32,6 +32,7 @@ extern const struct field_kind field_text, field_text_or_null;
 /* int64_t: 0 or more; 0 or more, or null for UNLIMITED */
 extern const struct field_kind field_count, field_limit;
 /* int64_t: as field_count; a missing key leaves it, 0 is not printed */
+extern const struct field_kind field_list_if_any;
 extern const struct field_kind field_count_if_any;
 /* int64_t in nano-dollars, null for UNLIMITED: dollars; dollars for a million tokens */
 extern const struct field_kind field_money, field_price;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/path.h"
+#include "base/pathrule.h"
 
 enum { RECORD_BYTES_MAX = 256 * 1024 };
 
@@ -289,69 +290,76 @@ static int path_inside(struct derivation *d, struct str path, const char *field,
                    (int)(path.n < 128 ? path.n : 128), path.p ? path.p : "");
 }
 
-static int paths_normal(struct derivation *d, const struct list *paths, const char *field,
+static int rules_normal(struct derivation *d, const struct list *paths, const char *field,
                         struct list *out, struct err *err)
 {
     *out = (struct list){LIST_SET, NULL, 0};
     for (size_t i = 0; i < paths->n; i++) {
         struct str normal;
+        struct pathrule parts;
         if (path_inside(d, paths->items[i], field, &normal, err) != 0)
             return -1;
+        if (!pathrule_read(normal, &parts))
+            return err_set(err, ERR_USAGE,
+                           "%s: in \"%.*s\", ** may stand only at the end or before one last name",
+                           field, (int)(normal.n < 128 ? normal.n : 128), normal.p);
         list_add(d->arena, out, normal);
     }
     return 0;
 }
 
-/* What lies in both: of each pair the deeper one. */
-static struct list paths_intersect(struct arena *arena, const struct list *a, const struct list *b)
+/* Without those that another one includes. */
+static struct list rules_pruned(const struct list *rules)
+{
+    struct list out = {LIST_SET, rules->items, 0};
+    for (size_t i = 0; i < rules->n; i++) {
+        bool needless = false;
+        for (size_t k = 0; k < out.n && !needless; k++)
+            needless = pathrule_within(rules->items[i], out.items[k]);
+        for (size_t k = i + 1; k < rules->n && !needless; k++)
+            needless = pathrule_within(rules->items[i], rules->items[k]);
+        if (!needless)
+            out.items[out.n++] = rules->items[i];
+    }
+    return out;
+}
+
+/* What lies in both. */
+static struct list rules_intersect(struct arena *arena, const struct list *a, const struct list *b)
 {
     struct list out = {LIST_SET, NULL, 0};
     for (size_t i = 0; i < a->n; i++)
         for (size_t k = 0; k < b->n; k++) {
-            if (path_within(a->items[i], b->items[k]))
-                list_add(arena, &out, a->items[i]);
-            else if (path_within(b->items[k], a->items[i]))
-                list_add(arena, &out, b->items[k]);
+            struct str both = pathrule_meet(arena, a->items[i], b->items[k]);
+            if (both.p)
+                list_add(arena, &out, both);
         }
     return out;
 }
 
+/* A tester writes to directories of these names, and of those that the config adds, at any depth. */
 static const char *const test_directories[] = {"test", "tests", "spec", "__tests__"};
 enum { TEST_DIRECTORIES = sizeof test_directories / sizeof test_directories[0] };
 
-static bool path_is_in_tests(struct str path)
+static void rules_add_named(struct arena *arena, const struct list *paths, struct str name,
+                            struct list *out)
 {
-    while (path.n > 0) {
-        const char *slash = memchr(path.p, '/', path.n);
-        struct str component = {path.p, slash ? (size_t)(slash - path.p) : path.n};
-        for (size_t i = 0; i < TEST_DIRECTORIES; i++)
-            if (str_is(component, test_directories[i]))
-                return true;
-        size_t taken = slash ? component.n + 1 : component.n;
-        path.p += taken;
-        path.n -= taken;
+    for (size_t i = 0; i < paths->n; i++) {
+        struct str rule = pathrule_named(arena, paths->items[i], name);
+        if (rule.p)
+            list_add(arena, out, rule);
     }
-    return false;
 }
 
-/* A tester writes to test directories: a path that is one stays, of any other only the test
- * directories right beneath it. */
-static struct list paths_of_tests(struct arena *arena, const struct list *paths)
+static struct list rules_of_tests(struct derivation *d, const struct list *paths)
 {
+    const struct list *more = &d->settings->test_directories;
     struct list out = {LIST_SET, NULL, 0};
-    for (size_t i = 0; i < paths->n; i++) {
-        struct str path = paths->items[i];
-        if (path_is_in_tests(path)) {
-            list_add(arena, &out, path);
-            continue;
-        }
-        for (size_t k = 0; k < TEST_DIRECTORIES; k++)
-            list_add(arena, &out,
-                     str_is(path, ".")
-                         ? str_from(test_directories[k])
-                         : arena_printf(arena, "%.*s/%s", STR_FMT(path), test_directories[k]));
-    }
-    return out;
+    for (size_t i = 0; i < TEST_DIRECTORIES; i++)
+        rules_add_named(d->arena, paths, str_from(test_directories[i]), &out);
+    for (size_t i = 0; i < more->n; i++)
+        rules_add_named(d->arena, paths, more->items[i], &out);
+    return rules_pruned(&out);
 }
 
 static bool writes_something(const struct contract *contract)
@@ -403,17 +411,19 @@ int narrow_paths(struct derivation *d, struct err *err)
 
     struct list paths = list_copy(d->arena, bound);
     if (d->request->write_paths.state == LIST_SET) {
-        if (paths_normal(d, &d->request->write_paths, "write_paths", &paths, err) != 0)
+        if (rules_normal(d, &d->request->write_paths, "write_paths", &paths, err) != 0)
             return -1;
-        write_paths_replace(d, &paths, paths_intersect(d->arena, &paths, bound), "parent");
+        write_paths_replace(d, &paths, rules_intersect(d->arena, &paths, bound), "parent");
     }
     struct list none = {LIST_SET, NULL, 0};
     if (d->role && d->role->writes == ROLE_WRITES_TESTS)
-        write_paths_replace(d, &paths, paths_of_tests(d->arena, &paths), "role");
+        write_paths_replace(d, &paths, rules_of_tests(d, &paths), "role");
     if (d->role && d->role->writes == ROLE_READS)
         write_paths_replace(d, &paths, none, "role");
     if (!writes_something(out))
         write_paths_replace(d, &paths, none, "mode");
+    if (paths.n > LIST_ITEMS_MAX)
+        return err_set(err, ERR_USAGE, "write_paths: too many of them for this role");
     out->permissions.write_paths = paths;
     return working_directory_set(d, err);
 }

@@ -437,6 +437,7 @@ static const struct field settings_fields[] = {
     {"hold_children", &field_switch_if_on, SETTING(hold_children), NULL},
     {"profiles", &profiles_kind, 0, NULL},
     {"role_schemas", &role_outputs_kind, 0, NULL},
+    {"test_directories", &field_list_if_any, SETTING(test_directories), NULL},
     {"reuse_results", &field_switch_if_on, SETTING(reuse_results), NULL},
     {"idle_timeout_ms", &field_count_if_any, SETTING(idle_timeout_ms), NULL},
     {"skills", &skills_kind, 0, NULL},

@@ -78,12 +78,13 @@ struct settings {
         struct str role, schema; /* schema: compact JSON */
     } * role_outputs;            /* roles: of whose answers something is demanded */
     size_t role_outputs_count;
-    int reuse_results;           /* SWITCH_ON: sub_agent.cache */
-    int64_t idle_timeout_ms;     /* of a child's attempt from which nothing comes; 0: any time */
+    int reuse_results;       /* SWITCH_ON: sub_agent.cache */
+    int64_t idle_timeout_ms; /* of a child's attempt from which nothing comes; 0: any time */
     struct skill_listed
         *skills; /* the root's; which ones children get is their contracts' business */
     size_t skill_count;
-    struct list available_tools; /* what this build and machine offer */
+    struct list available_tools;  /* what this build and machine offer */
+    struct list test_directories; /* names that a tester may write to besides the usual ones */
     struct list agent_ids; /* that delegate can name: from the run's registry, not from config */
 };
 
