@@ -18,6 +18,17 @@ static void check_answer(struct studio *studio, const struct asked *asked, const
     assert_string_equal(asked->text, text);
 }
 
+static void check_failed(struct studio *studio, const struct asked *asked, const char *text)
+{
+    studio_settle(studio);
+    assert_int_equal(asked->done, 1);
+    assert_false(asked->replied);
+    assert_int_equal(asked->class, ERR_PROVIDER);
+    assert_int_equal(asked->sent, REQUEST_UNSENT);
+    if (strstr(asked->text, text) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", asked->text, text);
+}
+
 /* --- replaying ------------------------------------------------------------------------------------------- */
 
 static void keep_reply(void *user, const struct model_reply *reply,
@@ -64,6 +75,26 @@ static void equal_requests_get_their_own_agents_answer_then_the_order_of_the_fil
     assert_int_equal(studio->warnings, 0);
 }
 
+/* Whatever order they are asked for in: an answer behind one that was not given yet is given once as well. */
+static void no_answer_is_given_twice(void **state)
+{
+    struct studio *studio = *state;
+    studio_record(studio);
+    studio_record_one(studio, "first", 1, 1, "one");
+    studio_record_one(studio, "second", 1, 2, "two");
+    studio_record_one(studio, "second", 1, 2, "two, tried again");
+    studio_record_one(studio, "third", 1, 3, "three");
+    studio_close(studio);
+    studio_replay(studio);
+    check_answer(studio, studio_replay_one(studio, "second", 1, 2), "two");
+    check_answer(studio, studio_replay_one(studio, "second", 1, 2), "two, tried again");
+    check_failed(studio, studio_replay_one(studio, "second", 1, 2), "were given already");
+    check_answer(studio, studio_replay_one(studio, "third", 1, 3), "three");
+    check_failed(studio, studio_replay_one(studio, "changed", 1, 3), "were given already");
+    check_answer(studio, studio_replay_one(studio, "first", 1, 1), "one");
+    check_failed(studio, studio_replay_one(studio, "first", 1, 1), "were given already");
+}
+
 static void each_run_goes_through_the_recording_from_its_start(void **state)
 {
     struct studio *studio = *state;
@@ -97,17 +128,6 @@ static void a_request_that_differs_gets_its_turns_answer_and_one_warning_an_agen
     check_answer(studio, studio_replay_one(studio, "changed", 0, 1), "root one");
     assert_int_equal(studio->warnings, 2);
     assert_non_null(strstr(studio->warning, "request 1 of the root agent differs"));
-}
-
-static void check_failed(struct studio *studio, const struct asked *asked, const char *text)
-{
-    studio_settle(studio);
-    assert_int_equal(asked->done, 1);
-    assert_false(asked->replied);
-    assert_int_equal(asked->class, ERR_PROVIDER);
-    assert_int_equal(asked->sent, REQUEST_UNSENT);
-    if (strstr(asked->text, text) == NULL)
-        fail_msg("\"%s\" does not say \"%s\"", asked->text, text);
 }
 
 static void a_strict_recording_fails_what_differs_and_keeps_the_answer(void **state)
@@ -432,6 +452,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         in_studio(a_recorded_reply_comes_back_whole),
         in_studio(equal_requests_get_their_own_agents_answer_then_the_order_of_the_file),
+        in_studio(no_answer_is_given_twice),
         in_studio(each_run_goes_through_the_recording_from_its_start),
         in_studio(a_request_that_differs_gets_its_turns_answer_and_one_warning_an_agent),
         in_studio(a_strict_recording_fails_what_differs_and_keeps_the_answer),
