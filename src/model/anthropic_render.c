@@ -4,10 +4,9 @@
 
 #include <math.h>
 
-#include "base/hash.h"
 #include "base/json.h"
-#include "base/utf8.h"
 #include "model/anthropic_extras.h"
+#include "model/marks.h"
 #include "model/tool_name.h"
 
 /* The API keeps what it has read of a request up to a block with this mark. */
@@ -51,11 +50,8 @@ static void text_line(struct buf *out, char kind, struct str text)
 static void write_id(struct jw *w, const char *key, struct str id)
 {
     char made[HASH_HEX + 1];
-    if (!tool_name_fits(id)) {
-        struct hash hash = hash_of(id);
-        hash_hex(&hash, made);
-        id = (struct str){made, HASH_HEX / 2};
-    }
+    if (!tool_name_fits(id))
+        id = marks_id(id, made);
     jw_kstr(w, key, id);
 }
 
@@ -120,42 +116,14 @@ static void extra_line(struct buf *out, const struct message *message, const str
     }
 }
 
-/* Whether the marks stand for this very text, each ending between characters. */
-static bool extras_fit(const struct js *content, struct str text)
-{
-    size_t at = 0;
-    for (size_t i = 0; i < js_count(content); i++) {
-        int64_t bytes = js_get_int(js_at(content, i), "text", 0);
-        if (bytes < 0 || (uint64_t)bytes > text.n - at)
-            return false;
-        at += (size_t)bytes;
-        if (utf8_cut(text, at).n != at)
-            return false;
-    }
-    return at == text.n;
-}
-
-/* How many entries lead up to the last that says or calls something: a message must not end in thoughts. */
-static size_t extras_count(const struct js *content, size_t call_count)
-{
-    size_t calls = 0, count = 0;
-    for (size_t i = 0; i < js_count(content); i++) {
-        const struct js *entry = js_at(content, i);
-        bool text = js_get_int(entry, "text", 0) > 0;
-        if (!is_echo(entry) && (text || calls++ < call_count))
-            count = i + 1;
-    }
-    return count;
-}
-
 static void render_extras(struct buf *out, const struct message *message, struct remaining *left)
 {
     struct err ignored = ERR_INIT;
     struct js *extras = message->extras.n > 0 ? js_parse(message->extras, &ignored) : NULL;
     const struct js *content = js_get(extras, "content");
     if (str_is(js_get_str(extras, "api"), ANTHROPIC_EXTRAS_API) && js_kind(content) == JS_ARRAY &&
-        extras_fit(content, message->text))
-        for (size_t i = 0; i < extras_count(content, message->call_count); i++)
+        marks_fit(content, message->text))
+        for (size_t i = 0; i < marks_count(content, message->call_count, is_echo); i++)
             extra_line(out, message, js_at(content, i), left);
     js_free(extras);
 }

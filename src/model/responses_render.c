@@ -4,9 +4,8 @@
 
 #include <math.h>
 
-#include "base/hash.h"
 #include "base/json.h"
-#include "base/utf8.h"
+#include "model/marks.h"
 #include "model/responses_extras.h"
 #include "model/tool_name.h"
 
@@ -52,11 +51,8 @@ static void said_item(struct buf *out, struct str text)
 static void write_id(struct jw *w, struct str id)
 {
     char made[HASH_HEX + 1];
-    if (id.n == 0 || id.n > CALL_ID_MAX) {
-        struct hash hash = hash_of(id);
-        hash_hex(&hash, made);
-        id = (struct str){made, HASH_HEX / 2};
-    }
+    if (id.n == 0 || id.n > CALL_ID_MAX)
+        id = marks_id(id, made);
     jw_kstr(w, "call_id", id);
 }
 
@@ -111,34 +107,6 @@ static void extra_item(struct buf *out, const struct message *message, struct st
     }
 }
 
-/* Whether the marks stand for this very text, each ending between characters. */
-static bool extras_fit(const struct js *content, struct str text)
-{
-    size_t at = 0;
-    for (size_t i = 0; i < js_count(content); i++) {
-        int64_t bytes = js_get_int(js_at(content, i), "text", 0);
-        if (bytes < 0 || (uint64_t)bytes > text.n - at)
-            return false;
-        at += (size_t)bytes;
-        if (utf8_cut(text, at).n != at)
-            return false;
-    }
-    return at == text.n;
-}
-
-/* How many entries lead up to the last that says or calls something: the API refuses reasoning that nothing follows. */
-static size_t extras_count(const struct js *content, size_t call_count)
-{
-    size_t calls = 0, count = 0;
-    for (size_t i = 0; i < js_count(content); i++) {
-        const struct js *entry = js_at(content, i);
-        bool text = js_get_int(entry, "text", 0) > 0;
-        if (!is_reasoning(entry) && (text || calls++ < call_count))
-            count = i + 1;
-    }
-    return count;
-}
-
 static void render_extras(struct buf *out, const struct message *message, struct remaining *left)
 {
     struct err ignored = ERR_INIT;
@@ -150,8 +118,8 @@ static void render_extras(struct buf *out, const struct message *message, struct
     buf_str(&url, js_get_str(extras, "host"));
     struct str host = responses_host(buf_view(&url));
     if (str_is(js_get_str(extras, "api"), RESPONSES_EXTRAS_API) && js_kind(content) == JS_ARRAY &&
-        host.n > 0 && extras_fit(content, message->text))
-        for (size_t i = 0; i < extras_count(content, message->call_count); i++)
+        host.n > 0 && marks_fit(content, message->text))
+        for (size_t i = 0; i < marks_count(content, message->call_count, is_reasoning); i++)
             extra_item(out, message, host, js_at(content, i), left);
     buf_release(&url);
     js_free(extras);
