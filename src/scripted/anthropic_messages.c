@@ -70,10 +70,6 @@ static int check_result(struct walk *walk, const struct js *block);
 static int check_thinking(struct walk *walk, const struct js *block);
 static int check_redacted(struct walk *walk, const struct js *block);
 
-#define TABLE(fields)                                                                              \
-    {                                                                                              \
-        fields, sizeof fields / sizeof fields[0]                                                   \
-    }
 #define BY_USER (1u << SPEAKER_USER)
 #define BY_ASSISTANT (1u << SPEAKER_ASSISTANT)
 
@@ -83,13 +79,13 @@ static const struct block_kind {
     struct field_table table;
     int (*check)(struct walk *walk, const struct js *block);
 } block_kinds[] = {
-    {"text", BY_USER | BY_ASSISTANT, TABLE(text_fields), check_text},
-    {"tool_use", BY_ASSISTANT, TABLE(call_fields), check_call},
-    {"tool_result", BY_USER, TABLE(result_fields), check_result},
-    {"thinking", BY_ASSISTANT, TABLE(thinking_fields), check_thinking},
-    {"redacted_thinking", BY_ASSISTANT, TABLE(redacted_fields), check_redacted},
+    {"text", BY_USER | BY_ASSISTANT, FIELD_TABLE(text_fields), check_text},
+    {"tool_use", BY_ASSISTANT, FIELD_TABLE(call_fields), check_call},
+    {"tool_result", BY_USER, FIELD_TABLE(result_fields), check_result},
+    {"thinking", BY_ASSISTANT, FIELD_TABLE(thinking_fields), check_thinking},
+    {"redacted_thinking", BY_ASSISTANT, FIELD_TABLE(redacted_fields), check_redacted},
 };
-static const struct field_table message_table = TABLE(message_fields);
+static const struct field_table message_table = FIELD_TABLE(message_fields);
 
 static void note_text(struct walk *walk, struct str text)
 {

@@ -268,18 +268,25 @@ void asked_release(struct asked *asked)
     asked_init(asked);
 }
 
-int asked_read(struct asked *asked, const struct script *script, struct str body,
-               struct refusal *refusal)
+int asked_parse(struct asked *asked, struct str body, struct refusal *refusal)
 {
     struct err err = ERR_INIT;
     asked->document = js_parse(body, &err);
+    if (js_kind(asked->document) == JS_OBJECT)
+        return 0;
+    return refusal_set(refusal, 400, NULL, NULL,
+                       "We could not parse the JSON body of your request. (HINT: This likely means "
+                       "you aren't using your HTTP library correctly. The API expects a JSON "
+                       "object: %s)",
+                       err.class == ERR_NONE ? "this is another value" : err.message);
+}
+
+int asked_read(struct asked *asked, const struct script *script, struct str body,
+               struct refusal *refusal)
+{
+    if (asked_parse(asked, body, refusal) != 0)
+        return -1;
     const struct js *root = asked->document;
-    if (js_kind(root) != JS_OBJECT)
-        return refusal_set(refusal, 400, NULL, NULL,
-                           "We could not parse the JSON body of your request. (HINT: This likely "
-                           "means you aren't using your HTTP library correctly. The API expects a "
-                           "JSON object: %s)",
-                           err.class == ERR_NONE ? "this is another value" : err.message);
     const struct place top = {0};
     if (read_model(asked, script, root, refusal) != 0 ||
         refusal_fields(root, &request_table, &top, refusal) != 0 ||

@@ -43,6 +43,9 @@ int asked_read(struct asked *asked, const struct script *script, struct str body
 
 /* Counts the prompt's tokens from its bytes, as every API does before it looks at the window. */
 void asked_count(struct asked *asked, const struct script *script);
+/* The same for OpenAI's two APIs: the body as a JSON object, and how many tools there may be. */
+int asked_parse(struct asked *asked, struct str body, struct refusal *refusal) NODISCARD;
+int asked_tool_count(const struct js *tools, struct refusal *refusal) NODISCARD;
 /* The parts of asked_read that fill messages and tools (messages.c, tools.c). */
 int asked_messages(struct asked *asked, const struct js *messages,
                    struct refusal *refusal) NODISCARD;

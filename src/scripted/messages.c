@@ -59,13 +59,9 @@ static const struct field function_fields[] = {
     {"arguments", KIND(STRING), FIELD_REQUIRED},
 };
 
-#define TABLE(fields)                                                                              \
-    {                                                                                              \
-        fields, sizeof fields / sizeof fields[0]                                                   \
-    }
-static const struct field_table block_table = TABLE(block_fields);
-static const struct field_table call_table = TABLE(call_fields);
-static const struct field_table function_table = TABLE(function_fields);
+static const struct field_table block_table = FIELD_TABLE(block_fields);
+static const struct field_table call_table = FIELD_TABLE(call_fields);
+static const struct field_table function_table = FIELD_TABLE(function_fields);
 
 static int check_prompt(struct walk *walk, const struct js *message, size_t at);
 static int check_assistant(struct walk *walk, const struct js *message, size_t at);
@@ -76,11 +72,11 @@ static const struct role {
     struct field_table table;
     int (*check)(struct walk *walk, const struct js *message, size_t at);
 } roles[] = {
-    {"system", TABLE(prompt_fields), check_prompt},
-    {"developer", TABLE(prompt_fields), check_prompt},
-    {"user", TABLE(prompt_fields), check_prompt},
-    {"assistant", TABLE(assistant_fields), check_assistant},
-    {"tool", TABLE(tool_fields), check_tool},
+    {"system", FIELD_TABLE(prompt_fields), check_prompt},
+    {"developer", FIELD_TABLE(prompt_fields), check_prompt},
+    {"user", FIELD_TABLE(prompt_fields), check_prompt},
+    {"assistant", FIELD_TABLE(assistant_fields), check_assistant},
+    {"tool", FIELD_TABLE(tool_fields), check_tool},
 };
 
 static void note_text(struct walk *walk, struct str text)

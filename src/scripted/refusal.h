@@ -44,6 +44,11 @@ struct field_table {
     size_t count;
 };
 
+#define FIELD_TABLE(fields)                                                                        \
+    {                                                                                              \
+        fields, sizeof fields / sizeof fields[0]                                                   \
+    }
+
 #define KIND(kind) (1u << JS_##kind)
 #define KIND_OR_NULL(kind) (KIND(kind) | KIND(NULL))
 #define KIND_NUMBER_OR_NULL (KIND(INT) | KIND(REAL) | KIND(NULL))

@@ -8,8 +8,6 @@
 #include "base/utf8.h"
 #include "scripted/script.h"
 
-#define TOOLS_MAX 128
-
 static const struct field request_fields[] = {
     {"model", KIND(STRING), FIELD_REQUIRED},
     {"input", KIND(STRING) | KIND(ARRAY), FIELD_OPTIONAL}, /* its absence has words of its own */
@@ -51,12 +49,8 @@ static const struct field tool_fields[] = {
     {"strict", KIND_OR_NULL(BOOL), FIELD_OPTIONAL},
 };
 
-#define TABLE(fields)                                                                              \
-    {                                                                                              \
-        fields, sizeof fields / sizeof fields[0]                                                   \
-    }
-static const struct field_table request_table = TABLE(request_fields);
-static const struct field_table tool_table = TABLE(tool_fields);
+static const struct field_table request_table = FIELD_TABLE(request_fields);
+static const struct field_table tool_table = FIELD_TABLE(tool_fields);
 
 /* "a string", "one of a string or array" … as the API lists what is allowed. */
 static void print_wanted(unsigned kinds, char *out, size_t size)
@@ -213,11 +207,8 @@ static int check_choice(const struct asked *asked, const struct js *choice, stru
 static int check_tools(struct asked *asked, const struct js *root, struct refusal *refusal)
 {
     const struct js *tools = js_get(root, "tools");
-    if (js_count(tools) > TOOLS_MAX)
-        return refusal_set(refusal, 400, "array_above_max_length", "tools",
-                           "Invalid 'tools': array too long. Expected an array with maximum length "
-                           "%d, but got an array with length %zu instead.",
-                           TOOLS_MAX, js_count(tools));
+    if (asked_tool_count(tools, refusal) != 0)
+        return -1;
     for (size_t i = 0; i < js_count(tools); i++)
         if (check_tool(asked, js_at(tools, i), i, refusal) != 0)
             return -1;
@@ -292,7 +283,7 @@ static int check_stream(struct asked *asked, const struct js *root, struct refus
     static const struct field fields[] = {
         {"include_obfuscation", KIND(BOOL), FIELD_OPTIONAL},
     };
-    static const struct field_table table = TABLE(fields);
+    static const struct field_table table = FIELD_TABLE(fields);
     const struct js *options = js_get(root, "stream_options");
     bool stream = js_get_bool(root, "stream", false);
     asked->delivery = stream ? ASKED_STREAM_WITH_USAGE : ASKED_WHOLE;
@@ -343,15 +334,9 @@ static int check_limits(struct asked *asked, const struct script *script, struct
 int responses_read(struct asked *asked, const struct script *script, struct str body,
                    struct refusal *refusal)
 {
-    struct err err = ERR_INIT;
-    asked->document = js_parse(body, &err);
+    if (asked_parse(asked, body, refusal) != 0)
+        return -1;
     const struct js *root = asked->document;
-    if (js_kind(root) != JS_OBJECT)
-        return refusal_set(refusal, 400, NULL, NULL,
-                           "We could not parse the JSON body of your request. (HINT: This likely "
-                           "means you aren't using your HTTP library correctly. The API expects a "
-                           "JSON object: %s)",
-                           err.class == ERR_NONE ? "this is another value" : err.message);
     if (responses_fields(root, &request_table, "", refusal) != 0 ||
         check_ranges(root, refusal) != 0)
         return -1;

@@ -72,19 +72,14 @@ static const struct field refusal_part_fields[] = {
     {"refusal", KIND(STRING), FIELD_REQUIRED},
 };
 
-#define TABLE(fields)                                                                              \
-    {                                                                                              \
-        fields, sizeof fields / sizeof fields[0]                                                   \
-    }
-
 static const struct part_kind {
     const char *type, *field;
     enum maker maker;
     struct field_table table;
 } part_kinds[] = {
-    {"input_text", "text", MAKER_OTHERS, TABLE(input_text_fields)},
-    {"output_text", "text", MAKER_MODEL, TABLE(output_text_fields)},
-    {"refusal", "refusal", MAKER_MODEL, TABLE(refusal_part_fields)},
+    {"input_text", "text", MAKER_OTHERS, FIELD_TABLE(input_text_fields)},
+    {"output_text", "text", MAKER_MODEL, FIELD_TABLE(output_text_fields)},
+    {"refusal", "refusal", MAKER_MODEL, FIELD_TABLE(refusal_part_fields)},
 };
 
 static int check_message(struct walk *walk, const struct js *item);
@@ -97,10 +92,10 @@ static const struct item_kind {
     struct field_table table;
     int (*check)(struct walk *walk, const struct js *item);
 } item_kinds[] = {
-    {"message", TABLE(message_fields), check_message},
-    {"function_call", TABLE(call_fields), check_call},
-    {"function_call_output", TABLE(output_fields), check_output},
-    {"reasoning", TABLE(reasoning_fields), check_reasoning},
+    {"message", FIELD_TABLE(message_fields), check_message},
+    {"function_call", FIELD_TABLE(call_fields), check_call},
+    {"function_call_output", FIELD_TABLE(output_fields), check_output},
+    {"reasoning", FIELD_TABLE(reasoning_fields), check_reasoning},
 };
 
 /* Refuses something at a leaf of the item. */

@@ -52,16 +52,12 @@ static const struct field call_fields[] = {
     {"extra_content", KIND(OBJECT), FIELD_OPTIONAL},
 };
 
-#define TABLE(fields)                                                                              \
-    {                                                                                              \
-        fields, sizeof fields / sizeof fields[0]                                                   \
-    }
-static const struct field_table script_table = TABLE(script_fields);
-static const struct field_table model_table = TABLE(model_fields);
-static const struct field_table rule_table = TABLE(rule_fields);
-static const struct field_table when_table = TABLE(when_fields);
-static const struct field_table reply_table = TABLE(reply_fields);
-static const struct field_table call_table = TABLE(call_fields);
+static const struct field_table script_table = FIELD_TABLE(script_fields);
+static const struct field_table model_table = FIELD_TABLE(model_fields);
+static const struct field_table rule_table = FIELD_TABLE(rule_fields);
+static const struct field_table when_table = FIELD_TABLE(when_fields);
+static const struct field_table reply_table = FIELD_TABLE(reply_fields);
+static const struct field_table call_table = FIELD_TABLE(call_fields);
 
 /* Numbers of an object: their bounds and what they are when absent. */
 struct number {

@@ -15,10 +15,18 @@ static const struct field function_fields[] = {
     {"parameters", KIND(OBJECT), FIELD_OPTIONAL},
     {"strict", KIND_OR_NULL(BOOL), FIELD_OPTIONAL},
 };
-static const struct field_table tool_table = {tool_fields,
-                                              sizeof tool_fields / sizeof tool_fields[0]};
-static const struct field_table function_table = {function_fields, sizeof function_fields /
-                                                                       sizeof function_fields[0]};
+static const struct field_table tool_table = FIELD_TABLE(tool_fields);
+static const struct field_table function_table = FIELD_TABLE(function_fields);
+
+int asked_tool_count(const struct js *tools, struct refusal *refusal)
+{
+    if (js_count(tools) <= TOOLS_MAX)
+        return 0;
+    return refusal_set(refusal, 400, "array_above_max_length", "tools",
+                       "Invalid 'tools': array too long. Expected an array with maximum length %d, "
+                       "but got an array with length %zu instead.",
+                       TOOLS_MAX, js_count(tools));
+}
 
 int asked_function_name(struct str name, const struct place *place, struct refusal *refusal)
 {
@@ -178,11 +186,8 @@ int asked_tools(struct asked *asked, const struct js *root, struct refusal *refu
     size_t count = js_count(tools);
     if (count == 0)
         return refusal_set(refusal, 400, "empty_array", "tools", "[] is too short - 'tools'");
-    if (count > TOOLS_MAX)
-        return refusal_set(refusal, 400, "array_above_max_length", "tools",
-                           "Invalid 'tools': array too long. Expected an array with maximum length "
-                           "%d, but got an array with length %zu instead.",
-                           TOOLS_MAX, count);
+    if (asked_tool_count(tools, refusal) != 0)
+        return -1;
     for (size_t i = 0; i < count; i++)
         if (check_tool(asked, js_at(tools, i), i, refusal) != 0)
             return -1;

@@ -73,11 +73,6 @@ static void without_a_key_there_is_no_key_header(void **state)
     assert_non_null(strstr(request, "anthropic-version"));
 }
 
-static void a_stream_becomes_a_reply(void **state)
-{
-    check_reply(*state, "good", "Hello");
-}
-
 static void a_server_that_hangs_after_message_stop_is_not_waited_for(void **state)
 {
     check_reply(*state, "hangs-after-stop", "Hello");
@@ -104,32 +99,16 @@ static void an_overloaded_server_says_when_to_come_back(void **state)
     assert_int_equal(asked.retry_after_ms, 2000);
 }
 
-static void an_abort_gives_cancelled_and_the_partial_text(void **state)
-{
-    struct fixture *fixture = *state;
-    struct asked asked = {0};
-    ask(fixture, &asked, "stalls", all_long);
-    while (asked.deltas == 0)
-        uv_run(&fixture->loop, UV_RUN_ONCE);
-    fixture->port.ops->abort(asked.call);
-    wait_for(fixture, &asked);
-    assert_int_equal(asked.class, ERR_CANCELLED);
-    assert_string_equal(asked.text, "Hello");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_request_is_what_the_api_wants, setup, teardown),
-        cmocka_unit_test_setup_teardown(without_a_key_there_is_no_key_header, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_stream_becomes_a_reply, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_server_that_hangs_after_message_stop_is_not_waited_for,
-                                        setup, teardown),
-        cmocka_unit_test_setup_teardown(failures_have_their_class_and_words, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_overloaded_server_says_when_to_come_back, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(an_abort_gives_cancelled_and_the_partial_text, setup,
-                                        teardown),
+        PORT_TEST(a_request_is_what_the_api_wants),
+        PORT_TEST(without_a_key_there_is_no_key_header),
+        PORT_TEST(a_stream_becomes_a_reply),
+        PORT_TEST(a_server_that_hangs_after_message_stop_is_not_waited_for),
+        PORT_TEST(failures_have_their_class_and_words),
+        PORT_TEST(an_overloaded_server_says_when_to_come_back),
+        PORT_TEST(an_abort_gives_cancelled_and_the_partial_text),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }

@@ -202,4 +202,25 @@ static inline int group_teardown(void **state)
     return 0;
 }
 
+static inline void a_stream_becomes_a_reply(void **state)
+{
+    check_reply(*state, "good", "Hello");
+}
+
+/* Every API's routes have one that stalls after "Hello". */
+static inline void an_abort_gives_cancelled_and_the_partial_text(void **state)
+{
+    struct fixture *fixture = *state;
+    struct asked asked = {0};
+    ask(fixture, &asked, "stalls", all_long);
+    while (asked.deltas == 0)
+        uv_run(&fixture->loop, UV_RUN_ONCE);
+    fixture->port.ops->abort(asked.call);
+    wait_for(fixture, &asked);
+    assert_int_equal(asked.class, ERR_CANCELLED);
+    assert_string_equal(asked.text, "Hello");
+}
+
+#define PORT_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
 #endif

@@ -68,11 +68,6 @@ static void without_a_key_there_is_no_authorization(void **state)
     assert_null(strcasestr(request, "authorization"));
 }
 
-static void a_stream_becomes_a_reply(void **state)
-{
-    check_reply(*state, "good", "Hello");
-}
-
 static void a_base_url_may_end_in_a_slash(void **state)
 {
     check_reply(*state, "good/", "Hello");
@@ -131,20 +126,6 @@ static void a_busy_server_says_when_to_come_back(void **state)
     assert_non_null(strstr(asked.message, "answered HTTP 429: slow ***"));
 }
 
-static void an_abort_gives_cancelled_and_the_partial_text(void **state)
-{
-    struct fixture *fixture = *state;
-    struct asked asked = {0};
-    ask(fixture, &asked, "stalls", all_long);
-    while (asked.deltas == 0)
-        uv_run(&fixture->loop, UV_RUN_ONCE);
-    fixture->port.ops->abort(asked.call);
-    assert_int_equal(asked.done, 0);
-    wait_for(fixture, &asked);
-    assert_int_equal(asked.class, ERR_CANCELLED);
-    assert_string_equal(asked.text, "Hello");
-}
-
 static void an_abort_from_delta_wins_over_a_whole_answer(void **state)
 {
     struct fixture *fixture = *state;
@@ -174,23 +155,19 @@ static void what_cannot_be_sent_is_refused_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_request_is_what_the_api_wants, setup, teardown),
-        cmocka_unit_test_setup_teardown(without_a_key_there_is_no_authorization, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_stream_becomes_a_reply, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_base_url_may_end_in_a_slash, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_server_that_hangs_after_done_is_not_waited_for, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_connection_that_breaks_after_the_finish_loses_nothing,
-                                        setup, teardown),
-        cmocka_unit_test_setup_teardown(calls_share_a_connection, setup, teardown),
-        cmocka_unit_test_setup_teardown(failures_have_their_class_and_words, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_failure_keeps_the_partial_text, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_busy_server_says_when_to_come_back, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_abort_gives_cancelled_and_the_partial_text, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(an_abort_from_delta_wins_over_a_whole_answer, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(what_cannot_be_sent_is_refused_at_once, setup, teardown),
+        PORT_TEST(a_request_is_what_the_api_wants),
+        PORT_TEST(without_a_key_there_is_no_authorization),
+        PORT_TEST(a_stream_becomes_a_reply),
+        PORT_TEST(a_base_url_may_end_in_a_slash),
+        PORT_TEST(a_server_that_hangs_after_done_is_not_waited_for),
+        PORT_TEST(a_connection_that_breaks_after_the_finish_loses_nothing),
+        PORT_TEST(calls_share_a_connection),
+        PORT_TEST(failures_have_their_class_and_words),
+        PORT_TEST(a_failure_keeps_the_partial_text),
+        PORT_TEST(a_busy_server_says_when_to_come_back),
+        PORT_TEST(an_abort_gives_cancelled_and_the_partial_text),
+        PORT_TEST(an_abort_from_delta_wins_over_a_whole_answer),
+        PORT_TEST(what_cannot_be_sent_is_refused_at_once),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }

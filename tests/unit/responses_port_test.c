@@ -70,11 +70,6 @@ static void without_a_key_there_is_no_key_header(void **state)
     assert_null(strcasestr(request, "authorization"));
 }
 
-static void a_stream_becomes_a_reply(void **state)
-{
-    check_reply(*state, "good", "Hello");
-}
-
 static void a_document_becomes_a_reply_too(void **state)
 {
     struct asked asked = {0};
@@ -100,31 +95,16 @@ static void failures_have_their_class_and_words(void **state)
                   "does not accept this request)");
 }
 
-static void an_abort_gives_cancelled_and_the_partial_text(void **state)
-{
-    struct fixture *fixture = *state;
-    struct asked asked = {0};
-    ask(fixture, &asked, "stalls", all_long);
-    while (asked.deltas == 0)
-        uv_run(&fixture->loop, UV_RUN_ONCE);
-    fixture->port.ops->abort(asked.call);
-    wait_for(fixture, &asked);
-    assert_int_equal(asked.class, ERR_CANCELLED);
-    assert_string_equal(asked.text, "Hello");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_request_is_what_the_api_wants, setup, teardown),
-        cmocka_unit_test_setup_teardown(without_a_key_there_is_no_key_header, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_stream_becomes_a_reply, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_document_becomes_a_reply_too, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_server_that_hangs_after_the_end_is_not_waited_for, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(failures_have_their_class_and_words, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_abort_gives_cancelled_and_the_partial_text, setup,
-                                        teardown),
+        PORT_TEST(a_request_is_what_the_api_wants),
+        PORT_TEST(without_a_key_there_is_no_key_header),
+        PORT_TEST(a_stream_becomes_a_reply),
+        PORT_TEST(a_document_becomes_a_reply_too),
+        PORT_TEST(a_server_that_hangs_after_the_end_is_not_waited_for),
+        PORT_TEST(failures_have_their_class_and_words),
+        PORT_TEST(an_abort_gives_cancelled_and_the_partial_text),
     };
     return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }
