@@ -46,7 +46,7 @@ static void print_details(struct jw *w, const struct run *run, const struct agen
         jw_array(w);
         for (uint32_t no = 1; no < run->agent_count; no++) {
             const struct agent *child = run->agents[no];
-            if (child->outcome == OUTCOME_COMPLETED || child->outcome == OUTCOME_BUDGET_EXCEEDED)
+            if (ending_worked(child->outcome))
                 continue;
             jw_object(w);
             jw_kstr(w, "id", child->id);
@@ -152,8 +152,7 @@ struct str result_text(struct deciding *d, const struct agent *agent, const stru
                                            "[CANCELLED] Sub-agent failed: "};
     struct buf out;
     int64_t ms = duration(d, agent);
-    bool worked =
-        ending->outcome == OUTCOME_COMPLETED || ending->outcome == OUTCOME_BUDGET_EXCEEDED;
+    bool worked = ending_worked(ending->outcome);
     buf_init(&out, SIZE_MAX / 4);
     buf_text(&out, prefixes[ending->outcome]);
     if (!worked) {
