@@ -4,6 +4,7 @@
 #include "os/scope.h"
 #include "tool/memory.h"
 #include "tool/presence.h"
+#include "tool/reads.h"
 #include "tool/result.h"
 
 #define KEPT_LEAST 16384 /* bytes of output that are kept at least: cleaning makes less of them */
@@ -101,6 +102,7 @@ int confined_run(const struct tool_context *context, struct confined_run *run,
     run->before = changes_take(context);
     const struct sandbox_port *sandbox = context->services->sandbox;
     int failed = sandbox->run(sandbox->self, &walls, &command, &run->outcome, &err);
+    reads_drop_scope(reads_of(context), context->scope);
     run->after = changes_take(context);
     presence_leave(presences, &presence);
     run->tree = presence_state(presences, &presence) == PRESENCE_SHARED ? TREE_SHARED : TREE_ALONE;

@@ -2,6 +2,7 @@
 #include "tool/ctags.h"
 
 #include "os/scope.h"
+#include "tool/confined.h"
 
 #define WALL_MS 20000
 #define OUTPUT_MAX (32u << 20)
@@ -67,27 +68,21 @@ int ctags_find(const struct tool_context *context, const struct str *paths, size
                struct str name, ctags_found *found, void *user, struct err *err)
 {
     const struct tool_services *services = context->services;
-    const struct scope *scope = context->scope;
+    struct sandbox_walls walls;
     if (!services || !services->sandbox)
         return err_set(err, ERR_DENIED, "no process can be confined here");
+    confined_walls(context, &walls);
+    walls.write_count = 0;
+    walls.network = SANDBOX_NET_NONE;
     struct buf input;
     buf_init(&input, INPUT_MAX);
     list_files(paths, count, &input);
-    struct sandbox_walls walls = {
-        .workspace = scope->fd,
-        .workspace_path = str_from(scope->real[0] ? scope->real : scope->given),
-        .read_paths = context->read_paths,
-        .read_count = context->read_count,
-        .hidden = services->hidden,
-        .hidden_count = services->hidden_count,
-        .network = SANDBOX_NET_NONE,
-    };
     struct sandbox_command command = {
         .argv = arguments,
         .directory = STR("."),
         .input = buf_view(&input),
         .streams = SANDBOX_APART,
-        .wall_ms = WALL_MS,
+        .wall_ms = confined_wall(context, WALL_MS),
         .output_max = OUTPUT_MAX,
         .cancelled = context->cancelled,
     };

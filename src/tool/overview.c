@@ -9,6 +9,7 @@
 #include "tool/language.h"
 #include "tool/manifest.h"
 #include "tool/result.h"
+#include "tool/suites.h"
 #include "tool/table.h"
 #include "tool/walk.h"
 
@@ -22,6 +23,7 @@
 #define MANIFESTS_MOST 10
 #define MANIFEST_DEPTH 1     /* slashes in the path of a project file that is read */
 #define DESCRIPTION_MAX 4000 /* bytes of what one project file says */
+#define COMMAND_SHOWN 200    /* bytes */
 #define README_LINES 15
 #define README_BYTES 1500
 
@@ -243,6 +245,33 @@ static void show_layout(const struct overview *overview, struct tool_result *res
     }
 }
 
+/* The command as a suite runs it when nothing is asked for: its arguments stand at the end. */
+static struct str command_of(const struct suite *suite)
+{
+    const char *end = strstr(suite->script, "${");
+    struct str command = str_from(suite->script);
+    if (end)
+        command.n = (size_t)(end - suite->script);
+    while (command.n > 0 && strchr(" -", command.p[command.n - 1]))
+        command.n--;
+    return command;
+}
+
+static void show_test(const struct overview *overview, struct str path, struct tool_result *result)
+{
+    struct tool_context here = *overview->walk.context;
+    struct str command = here.services ? here.services->test_command : STR_NONE;
+    here.working_directory = path;
+    const struct suite *suite = command.n ? NULL : suite_find(&here);
+    if (suite)
+        command = command_of(suite);
+    if (command.n == 0 || tool_room(result) < 1000)
+        return;
+    buf_text(&result->text, "tests: ");
+    tool_add_clean(result, utf8_cut(command, COMMAND_SHOWN));
+    buf_text(&result->text, suite ? " (a guess)\n" : " (from the config)\n");
+}
+
 /* As much of a longer text as fits. */
 static void show_text(struct tool_result *result, const char *title, struct str text)
 {
@@ -258,7 +287,7 @@ static void show_text(struct tool_result *result, const char *title, struct str 
         buf_text(&result->text, "[truncated: ask read for the files themselves]\n");
 }
 
-static void show(const struct overview *overview, struct tool_result *result)
+static void show(const struct overview *overview, struct str path, struct tool_result *result)
 {
     struct buf *text = &result->text;
     if (overview->all.files == 0) {
@@ -276,6 +305,7 @@ static void show(const struct overview *overview, struct tool_result *result)
         file_name(result, overview->entries[i]);
         buf_char(text, '\n');
     }
+    show_test(overview, path, result);
     show_text(result, "project files:\n", buf_view(&overview->said));
     if (overview->readme_path.p) {
         show_text(result, "readme:\n", buf_view(&overview->readme));
@@ -310,7 +340,7 @@ static void overview_run(const struct tool_context *context, const struct js *ar
     overview.directories =
         arena_alloc(&overview.arena, DIRECTORIES_MOST * sizeof *overview.directories);
     if (walk_run(&overview.walk, path, result) == 0)
-        show(&overview, result);
+        show(&overview, path, result);
     buf_release(&overview.content);
     buf_release(&overview.said);
     buf_release(&overview.readme);

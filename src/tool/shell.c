@@ -6,6 +6,7 @@
 #include "tool/confined.h"
 #include "tool/jobs.h"
 #include "tool/memory.h"
+#include "tool/reads.h"
 #include "tool/result.h"
 #include "tool/table.h"
 
@@ -182,6 +183,7 @@ static void look_at_job(const struct tool_context *context, const struct js *arg
         return;
     }
     struct changes *now = changes_take(context);
+    reads_drop_scope(reads_of(context), context->scope);
     tell_look(context, number, &look, result);
     if (look.before != NULL)
         confined_changes(context, look.before, now, look.tree, result);

@@ -196,6 +196,7 @@ static void call_with(struct fixture *f, struct open_air *air, const char *json)
     struct sandbox_port port = {.run = open_air_run, .self = air};
     struct tool_services services = {.sandbox = &port};
     f->context.services = &services;
+    f->context.time_left_ms = INT64_MAX;
     call_ok(f, "code_search", json);
     f->context.services = NULL;
 }

@@ -32,6 +32,19 @@ static void a_project_is_told_at_a_glance(void **state)
     assert_lacks(text, "build/");
 }
 
+static void the_test_command_is_the_configs_or_a_guess(void **state)
+{
+    struct fixture *f = *state;
+    struct tool_services services = {.test_command = STR("./check \x1b[1mall")};
+    put_project(f);
+    put(f, "go/go.mod", "module x\n");
+    assert_contains(call_ok(f, "overview", "{}"), "tests: make test (a guess)\n");
+    assert_contains(call_ok(f, "overview", "{\"path\":\"go\"}"), "tests: go test (a guess)\n");
+    assert_lacks(call_ok(f, "overview", "{\"path\":\"src\"}"), "tests:");
+    f->context.services = &services;
+    assert_contains(call_ok(f, "overview", "{}"), "tests: ./check all (from the config)\n");
+}
+
 static void a_directory_below_can_be_looked_at(void **state)
 {
     struct fixture *f = *state;
@@ -176,6 +189,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_project_is_told_at_a_glance),
+        TEST(the_test_command_is_the_configs_or_a_guess),
         TEST(a_directory_below_can_be_looked_at),
         TEST(project_files_tell_names_scripts_and_programs),
         TEST(hostile_project_files_stay_within_bounds),

@@ -1,30 +1,12 @@
 /* The memory of files that were read: that it saves reading, and that nobody ever gets a text that
  * is no longer the file's. */
-#include "tool_fixture.h"
+#include "unit/program_fixture.h"
 
-#include "tool/memory.h"
 #include "tool/reads.h"
-
-static struct tool_services services;
-
-static int setup(void **state)
-{
-    fixture_setup(state);
-    struct fixture *f = *state;
-    services = (struct tool_services){.memory = tool_memory_new()};
-    f->context.services = &services;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    tool_memory_free(services.memory);
-    return fixture_teardown(state);
-}
 
 static struct reads_tally tally(void)
 {
-    return reads_tally(tool_memory_reads(services.memory));
+    return reads_tally(tool_memory_reads(program_services.memory));
 }
 
 /* A file that has just changed is not kept; this reads until it is. */
@@ -97,10 +79,23 @@ static void a_write_drops_what_was_kept(void **state)
     assert_int_equal(tally().held_bytes, 0);
 }
 
+static void a_command_drops_what_was_kept(void **state)
+{
+    struct fixture *f = *state;
+    put(f, "a", "one\n");
+    read_until_kept(f, "{\"path\":\"a\"}");
+    call_ok(f, "shell", "{\"command\":\"true\"}");
+    assert_int_equal(tally().held, 0);
+    read_until_kept(f, "{\"path\":\"a\"}");
+    call_ok(f, "shell", "{\"command\":\"true\",\"background\":true}");
+    call_ok(f, "shell", "{\"job\":1,\"wait_ms\":5000}");
+    assert_int_equal(tally().held, 0);
+}
+
 static void a_scope_is_dropped_as_a_whole_and_alone(void **state)
 {
     struct fixture *f = *state;
-    struct reads *reads = tool_memory_reads(services.memory);
+    struct reads *reads = tool_memory_reads(program_services.memory);
     struct scope other;
     struct err err = ERR_INIT;
     put(f, "a", "one\n");
@@ -205,7 +200,7 @@ static void threads_share_what_is_kept_while_it_is_dropped(void **state)
                          0);
     }
     for (int i = 0; i < 2000; i++) {
-        reads_drop_scope(tool_memory_reads(services.memory), &f->scope);
+        reads_drop_scope(tool_memory_reads(program_services.memory), &f->scope);
         usleep(50);
     }
     atomic_store(&stop, true);
@@ -216,18 +211,17 @@ static void threads_share_what_is_kept_while_it_is_dropped(void **state)
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_file_that_many_agents_read_is_read_from_the_disk_once),
-        TEST(a_file_that_changes_outside_is_read_again),
-        TEST(a_file_that_changed_a_moment_ago_is_not_kept),
-        TEST(a_write_drops_what_was_kept),
-        TEST(a_scope_is_dropped_as_a_whole_and_alone),
-        TEST(what_is_kept_stays_within_its_bound_and_the_oldest_goes_first),
-        TEST(threads_share_what_is_kept_while_it_is_dropped),
+        PROGRAM_TEST(a_file_that_many_agents_read_is_read_from_the_disk_once),
+        PROGRAM_TEST(a_file_that_changes_outside_is_read_again),
+        PROGRAM_TEST(a_file_that_changed_a_moment_ago_is_not_kept),
+        PROGRAM_TEST(a_write_drops_what_was_kept),
+        PROGRAM_TEST(a_command_drops_what_was_kept),
+        PROGRAM_TEST(a_scope_is_dropped_as_a_whole_and_alone),
+        PROGRAM_TEST(what_is_kept_stays_within_its_bound_and_the_oldest_goes_first),
+        PROGRAM_TEST(threads_share_what_is_kept_while_it_is_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
