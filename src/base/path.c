@@ -74,6 +74,33 @@ static uint32_t character_next(struct str *rest)
     return code;
 }
 
+/* "[:alpha:]" inside a class, ASCII only: steps over it and notes whether code is one. False where no
+ * such name stands. */
+static bool named_class(struct str *rest, uint32_t code, bool *found)
+{
+    static const struct {
+        struct str name;
+        const char *ranges; /* pairs of first and last */
+    } names[] = {
+        {STR("[:alpha:]"), "azAZ"},    {STR("[:digit:]"), "09"},
+        {STR("[:alnum:]"), "azAZ09"},  {STR("[:upper:]"), "AZ"},
+        {STR("[:lower:]"), "az"},      {STR("[:space:]"), "\t\r  "},
+        {STR("[:blank:]"), "\t\t  "},  {STR("[:graph:]"), "!~"},
+        {STR("[:print:]"), " ~"},      {STR("[:punct:]"), "!/:@[`{~"},
+        {STR("[:xdigit:]"), "09afAF"}, {STR("[:cntrl:]"), "\1\x1f\x7f\x7f"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (!str_starts(*rest, names[i].name))
+            continue;
+        for (const char *range = names[i].ranges; *range; range += 2)
+            *found |= code >= (uint32_t)range[0] && code <= (uint32_t)range[1];
+        rest->p += names[i].name.n;
+        rest->n -= names[i].name.n;
+        return true;
+    }
+    return false;
+}
+
 enum class_match { CLASS_NO, CLASS_YES, CLASS_OPEN };
 
 /* Matches code against the class behind '['. CLASS_OPEN: there is no closing ']'. */
@@ -85,6 +112,8 @@ static enum class_match class_match(struct str *pattern, uint32_t code)
         character_next(&rest);
     bool found = false;
     for (bool first = true; rest.n > 0; first = false) {
+        if (named_class(&rest, code, &found))
+            continue;
         uint32_t low = character_next(&rest);
         if (low == ']' && !first) {
             *pattern = rest;

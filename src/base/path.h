@@ -11,7 +11,8 @@
 struct str path_normal(struct arena *arena, struct str path);
 /* a is b or lies beneath b; both in normal form ("." holds everything). Compares whole components. */
 bool path_within(struct str a, struct str b);
-/* Glob over components: * and ? inside one, ** over any number, [..] classes, \ escapes. */
+/* Glob over components: * and ? inside one, ** over any number, [..] classes ([:alpha:] among
+ * them), \ escapes. */
 bool path_glob(struct str pattern, struct str path);
 
 #endif

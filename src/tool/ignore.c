@@ -45,7 +45,10 @@ static size_t class_end(struct str pattern, size_t at)
     if (at < pattern.n && (pattern.p[at] == '!' || pattern.p[at] == '^'))
         at++;
     for (bool first = true; at < pattern.n && (first || pattern.p[at] != ']'); at++) {
-        at += pattern.p[at] == '\\';
+        const char *name = NULL; /* the end of "[:alpha:]", which closes nothing */
+        if (pattern.p[at] == '[' && at + 1 < pattern.n && pattern.p[at + 1] == ':')
+            name = memmem(pattern.p + at + 2, pattern.n - at - 2, ":]", 2);
+        at = name ? (size_t)(name + 1 - pattern.p) : at + (pattern.p[at] == '\\');
         first = false;
     }
     return at < pattern.n ? at : pattern.n;
@@ -65,6 +68,19 @@ static bool is_complete(struct str pattern)
             return false;
     }
     return true;
+}
+
+/* More than two stars in a row mean what two mean. */
+static struct str fewer_stars(struct arena *arena, struct str pattern)
+{
+    if (!memmem(pattern.p, pattern.n, "***", 3))
+        return pattern;
+    char *out = arena_alloc(arena, pattern.n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < pattern.n; i++)
+        if (n < 2 || pattern.p[i] != '*' || out[n - 1] != '*' || out[n - 2] != '*')
+            out[n++] = pattern.p[i];
+    return (struct str){out, n};
 }
 
 static bool parse_rule(struct str line, struct arena *arena, struct ignore_rule *rule)
@@ -88,6 +104,7 @@ static bool parse_rule(struct str line, struct arena *arena, struct ignore_rule 
         line.p++;
         line.n--;
     }
+    line = fewer_stars(arena, line);
     rule->pattern = line;
     /* Two stars at the end are everything inside and not the directory itself; path_glob lets them
      * stand for nothing. */

@@ -219,6 +219,26 @@ int walk_status(const struct walk_file *file, struct stat *status)
                                 : fstat(file->opened, status);
 }
 
+/* UTF-16 becomes UTF-8, a byte order mark goes. */
+static enum walk_refusal decode(struct buf *content)
+{
+    enum text_encoding encoding = text_detect(buf_view(content));
+    if (encoding == TEXT_BINARY)
+        return WALK_BINARY;
+    if (encoding == TEXT_UTF8)
+        return WALK_FINE;
+    struct text_decoder decoder;
+    struct buf text;
+    buf_init(&text, 3 * content->n + 8);
+    text_decoder_init(&decoder, encoding);
+    text_decode(&decoder, buf_view(content), &text);
+    text_decode_end(&decoder, &text);
+    text.max = content->max;
+    buf_release(content);
+    *content = text;
+    return WALK_FINE;
+}
+
 enum walk_refusal walk_load(const struct walk *walk, const struct walk_file *file, size_t max,
                             struct buf *content)
 {
@@ -233,7 +253,7 @@ enum walk_refusal walk_load(const struct walk *walk, const struct walk_file *fil
     if (status.st_size > (off_t)max)
         refusal = WALK_LARGE;
     else if (file_load(walk->context, &opened, max, content, &err) == 0)
-        refusal = text_detect(buf_view(content)) == TEXT_BINARY ? WALK_BINARY : WALK_FINE;
+        refusal = decode(content);
     else if (err.class == ERR_USAGE)
         refusal = WALK_LARGE;
     close(opened.fd);

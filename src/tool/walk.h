@@ -43,8 +43,8 @@ NODISCARD int walk_run(struct walk *walk, struct str path, struct tool_result *r
 NODISCARD int walk_open(const struct walk *walk, const struct walk_file *file, struct stat *status);
 /* Its status without opening it. */
 NODISCARD int walk_status(const struct walk_file *file, struct stat *status);
-/* Loads a file that is being visited into content, which is cleared before; its maximum must leave
- * room above max. */
+/* Loads the text of a file that is being visited into content, which is cleared before; its maximum
+ * must leave room above max. */
 enum walk_refusal { WALK_FINE, WALK_BINARY, WALK_LARGE, WALK_UNREAD };
 NODISCARD enum walk_refusal walk_load(const struct walk *walk, const struct walk_file *file,
                                       size_t max, struct buf *content);

@@ -224,6 +224,15 @@ static void lines_that_are_not_utf8_are_searched_and_mended(void **state)
                         "a:1:caf\xef\xbf\xbd hit\n");
 }
 
+static void utf16_and_files_with_a_mark_are_searched_as_text(void **state)
+{
+    struct fixture *f = *state;
+    fixture_write(f->workspace, "a", "\xff\xfe\xfc\0b\0\n\0h\0i\0t\0", 14);
+    put(f, "b", "\xef\xbb\xbfhit\n");
+    assert_string_equal(call_ok(f, "grep", "{\"pattern\":\"^hit\"}"), "a:2:hit\nb:1:hit\n");
+    assert_string_equal(call_ok(f, "grep", "{\"pattern\":\"üb\"}"), "a:1:üb\n");
+}
+
 static void a_wrong_pattern_says_where_and_what_to_do(void **state)
 {
     const char *text = call_error(*state, "grep", "{\"pattern\":\"foo(\"}",
@@ -302,6 +311,7 @@ int main(void)
         TEST(git_links_and_denied_directories_are_not_searched),
         TEST(a_path_outside_the_contract_is_refused),
         TEST(lines_that_are_not_utf8_are_searched_and_mended),
+        TEST(utf16_and_files_with_a_mark_are_searched_as_text),
         TEST(a_wrong_pattern_says_where_and_what_to_do),
         TEST(a_catastrophic_pattern_ends_with_an_error),
         TEST(a_cancelled_search_ends_with_an_error),
