@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "git/worktree.h"
+#include "os/clock.h"
 
 static const char *applied_ref(const struct git_work *work, struct str run)
 {
@@ -75,7 +76,7 @@ static int why_not(const struct git_work *work, const struct vcs_apply_request *
 static int change(const struct git_work *work, const char *const *words, struct err *err)
 {
     struct git_answer answer;
-    struct git_signature self = git_self(0);
+    struct git_signature self = git_self(clock_now_ms());
     struct git_call call = {.site = work->site,
                             .words = words,
                             .effect = GIT_WRITES,

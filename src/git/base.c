@@ -4,6 +4,7 @@
 
 #include "git/index.h"
 #include "git/worktree.h"
+#include "os/clock.h"
 
 #define ALL_PATHS ((struct vcs_list){NULL, 0})
 
@@ -48,7 +49,7 @@ static int store_base(const struct git_work *work, struct str run, const struct 
                       struct err *err)
 {
     struct git_answer answer;
-    struct git_signature self = git_self(0);
+    struct git_signature self = git_self(clock_now_ms());
     struct buf input;
     buf_init(&input, 4096);
     buf_printf(&input, "create %s %.*s\n", base_ref(work, run, "base"), STR_FMT(base->commit));
@@ -103,4 +104,22 @@ int git_base(const struct git_work *work, const struct vcs_base_request *request
     if (base->snapshot && commit_snapshot(work, request, tree, base, err) != 0)
         return -1;
     return store_base(work, request->run, base, err);
+}
+
+int git_base_forget(const struct git_work *work, struct str run, struct err *err)
+{
+    static const char *const names[] = {"base", "head", "applied"};
+    struct str id;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *ref = base_ref(work, run, names[i]);
+        struct err none = ERR_INIT;
+        if (git_resolve(work, ref, &id, &none) == 0) {
+            if (git_delete_ref(work, ref, err) != 0)
+                return -1;
+        } else if (none.class != ERR_NOT_FOUND) {
+            *err = none;
+            return -1;
+        }
+    }
+    return 0;
 }

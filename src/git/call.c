@@ -75,12 +75,15 @@ static const char *const variables[] = {
 
 /* --- opening ------------------------------------------------------------------------------------------------------------ */
 
+/* Absolute, because calls start in another directory than this process. */
 static int copy_path(char to[GIT_PATH_MAX], struct str from, struct err *err)
 {
-    if (from.n >= GIT_PATH_MAX)
-        return err_set(err, ERR_USAGE, "a path is too long");
-    snprintf(to, GIT_PATH_MAX, "%.*s", STR_FMT(from));
-    return 0;
+    char here[GIT_PATH_MAX] = "";
+    bool relative = from.n > 0 && from.p[0] != '/';
+    if (relative && getcwd(here, sizeof here) == NULL)
+        return err_set(err, ERR_IO, "this directory is gone: %s", strerror(errno));
+    int n = snprintf(to, GIT_PATH_MAX, "%s%s%.*s", here, relative ? "/" : "", STR_FMT(from));
+    return n < GIT_PATH_MAX ? 0 : err_set(err, ERR_USAGE, "a path is too long");
 }
 
 int git_open(struct git *git, struct str state, struct str excludes, struct err *err)

@@ -16,7 +16,8 @@
 #define GIT_PATH_MAX 4096
 #define GIT_OUTPUT_MAX (64u << 20) /* bytes of an answer that is parsed */
 #define GIT_WALL_MS 120000
-#define GIT_ID_MAX 64 /* hex digits of an object's name: SHA-256 */
+#define GIT_WALL_FILES_MS 600000 /* of a call that reads or writes all files of a checkout */
+#define GIT_ID_MAX 64            /* hex digits of an object's name: SHA-256 */
 
 struct git {
     char program[GIT_PATH_MAX];  /* absolute */

@@ -178,7 +178,7 @@ static int commit_work(const struct git_work *work, const struct vcs_collect_req
                : 0;
 }
 
-/* The child's own commits are in its history, whatever its files look like by now; so each must hold to the rules. */
+/* What the child committed itself (git_commit, which holds to the same rules) must stand on its base in one line. */
 static int check_history(const struct git_work *work, const struct vcs_collect_request *request,
                          struct str head, struct err *err)
 {

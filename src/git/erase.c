@@ -6,8 +6,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#define TEMPORARY_SECONDS 3600
 #define DEPTH_MOST 60 /* open directories at a time; what lies deeper is lifted to the top first */
 
 struct eraser {
@@ -100,4 +102,31 @@ int git_erase(const char *path, struct err *err)
     return eraser.number == 0
                ? 0
                : err_set(err, ERR_IO, "cannot remove %s: %s", path, strerror(eraser.number));
+}
+
+static bool is_temporary(const char *name)
+{
+    static const char *const endings[] = {".index", ".index.lock", ".new"};
+    size_t n = strlen(name);
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        size_t length = strlen(endings[i]);
+        if (n > length && strcmp(name + n - length, endings[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+void git_sweep(const char *directory)
+{
+    const struct dirent *entry;
+    struct stat status;
+    DIR *opened = opendir(directory);
+    time_t now = time(NULL);
+    while (opened != NULL && (entry = readdir(opened)) != NULL)
+        if (is_temporary(entry->d_name) &&
+            fstatat(dirfd(opened), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(status.st_mode) && now - status.st_ctim.tv_sec > TEMPORARY_SECONDS)
+            unlinkat(dirfd(opened), entry->d_name, 0);
+    if (opened != NULL)
+        closedir(opened);
 }

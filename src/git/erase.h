@@ -7,5 +7,7 @@
 
 /* 0 also when there was nothing. */
 NODISCARD int git_erase(const char *path, struct err *err);
+/* Removes temporary files of ours in a directory that are over an hour old: only a crash leaves them. */
+void git_sweep(const char *directory);
 
 #endif

@@ -30,8 +30,11 @@ static int list_files(const struct git_work *work, const char *index, struct vcs
     words[count++] = "--";
     for (size_t i = 0; i < paths.count; i++)
         words[count++] = paths.items[i].p;
-    struct git_call call = {
-        .site = work->site, .words = words, .index_file = index, .cancelled = work->cancelled};
+    struct git_call call = {.site = work->site,
+                            .words = words,
+                            .index_file = index,
+                            .wall_ms = GIT_WALL_FILES_MS,
+                            .cancelled = work->cancelled};
     return git_call(work->git, &call, answer, err);
 }
 
@@ -89,6 +92,7 @@ static int feed(const struct git_work *work, const char *index, const char *cons
                             .effect = GIT_WRITES,
                             .index_file = index,
                             .input = input,
+                            .wall_ms = GIT_WALL_FILES_MS,
                             .cancelled = work->cancelled};
     if (git_call(work->git, &call, &answer, err) != 0)
         return -1;

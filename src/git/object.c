@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "os/clock.h"
+
 #define LINE_MAX_BYTES 65536
 
 static struct git_call reading(const struct git_work *work, const char *const *words)
@@ -106,7 +108,7 @@ int git_commit_object(const struct git_work *work, const struct git_commit_parts
 static int change_ref(const struct git_work *work, const char *const *words, struct err *err)
 {
     struct git_answer answer;
-    struct git_signature self = git_self((int64_t)0);
+    struct git_signature self = git_self(clock_now_ms());
     struct git_call call = reading(work, words);
     call.effect = GIT_WRITES;
     call.committer = &self;

@@ -245,9 +245,9 @@ static struct str take_part(struct str *path)
     return part;
 }
 
-/* STATE/repositories/KEY/trees/RUN/AGENT[/…]: 1, 0 when the path is another, -1. */
-static int find_child(const struct git *git, struct arena *arena, struct str workspace,
-                      struct git_site *site, struct err *err)
+/* STATE/repositories/KEY/trees/RUN/AGENT[/…] */
+int git_site_of_tree(const struct git *git, struct arena *arena, struct str workspace,
+                     struct git_site *site, struct err *err)
 {
     char state[PATH_MAX];
     if (realpath(git->state, state) == NULL)
@@ -278,7 +278,7 @@ int git_site_find(const struct git *git, struct arena *arena, struct str workspa
     struct str given = arena_copy(arena, workspace);
     if (given.n == 0 || realpath(given.p, real) == NULL)
         return err_set(err, ERR_NOT_FOUND, "%.*s is not there", STR_FMT(workspace));
-    int child = find_child(git, arena, arena_copy(arena, str_from(real)), site, err);
+    int child = git_site_of_tree(git, arena, arena_copy(arena, str_from(real)), site, err);
     if (child != 0)
         return child > 0 ? 0 : -1;
     struct found *found = calloc(1, sizeof *found);

@@ -25,6 +25,10 @@ NODISCARD int git_site_shadow(const struct git *git, struct arena *arena, struct
 NODISCARD int git_site_child(struct arena *arena, const struct git_site *site, struct str run,
                              struct str agent, struct git_site *child, struct err *err);
 
+/* The same from the path of its checkout, as text: 1, 0 when the path is no child's, -1 (DENIED: another part of the state). */
+NODISCARD int git_site_of_tree(const struct git *git, struct arena *arena, struct str path,
+                               struct git_site *site, struct err *err);
+
 /* The config of a common directory, from the user's (config.c). A file that has not changed is not read again. */
 NODISCARD int git_config_refresh(const struct git *git, const char *common_dir,
                                  const char *user_common, const char *user_git_dir,

@@ -236,6 +236,35 @@ static int vcs_list(void *self, struct arena *arena, struct vcs_left **left, siz
     return git_worktree_list(self, arena, left, count, err);
 }
 
+static int vcs_discard(void *self, const struct vcs_left *left, struct err *err)
+{
+    struct arena arena;
+    struct git_site site;
+    arena_init(&arena);
+    int found = git_site_of_tree(self, &arena, left->path, &site, err);
+    struct git_work work = {self, &site, &arena, NULL};
+    int result = found == 0  ? err_set(err, ERR_USAGE, "this is no checkout of cadre's")
+                 : found < 0 ? -1
+                             : git_worktree_remove(&work, err);
+    arena_release(&arena);
+    return result;
+}
+
+static int vcs_forget(void *self, struct str workspace, struct str run, struct err *err)
+{
+    struct arena arena;
+    struct git_site site, checked;
+    arena_init(&arena);
+    int result = any_site(self, &arena, workspace, &site, err);
+    if (result == 0)
+        result = git_site_child(&arena, &site, run, STR("x"), &checked, err);
+    struct git_work work = {self, &site, &arena, NULL};
+    if (result == 0)
+        result = git_base_forget(&work, run, err);
+    arena_release(&arena);
+    return result;
+}
+
 int git_vcs_open(struct git_vcs *vcs, struct str state, struct str excludes, struct err *err)
 {
     if (git_open(&vcs->git, state, excludes, err) != 0)
@@ -255,6 +284,8 @@ int git_vcs_open(struct git_vcs *vcs, struct str state, struct str excludes, str
         .undo = vcs_undo,
         .apply_files = vcs_apply_files,
         .list = vcs_list,
+        .discard = vcs_discard,
+        .forget = vcs_forget,
         .self = &vcs->git,
     };
     return 0;

@@ -4,7 +4,9 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -91,8 +93,11 @@ int git_worktree_prepare(const struct git_work *work, const char *ref, struct er
 static int run(const struct git_work *work, const char *const *words, struct err *err)
 {
     struct git_answer answer;
-    struct git_call call = {
-        .site = work->site, .words = words, .effect = GIT_WRITES, .cancelled = work->cancelled};
+    struct git_call call = {.site = work->site,
+                            .words = words,
+                            .effect = GIT_WRITES,
+                            .wall_ms = GIT_WALL_FILES_MS,
+                            .cancelled = work->cancelled};
     if (git_call(work->git, &call, &answer, err) != 0)
         return -1;
     git_answer_release(&answer);
@@ -158,6 +163,7 @@ int git_worktree_remove(const struct git_work *work, struct err *err)
     const char *slash = memrchr(tree.p, '/', tree.n);
     struct str parent = arena_copy(work->arena, (struct str){tree.p, (size_t)(slash - tree.p)});
     rmdir(parent.p); /* the run's directory, when this was the last */
+    git_sweep(work->site->common_dir.p);
     return 0;
 }
 
@@ -169,7 +175,8 @@ struct lister {
     size_t count;
 };
 
-static void add_left(struct lister *lister, const char *common_dir, const char *name)
+static void add_left(struct lister *lister, const char *common_dir, struct str workspace,
+                     const char *name)
 {
     const char *dot = strchr(name, '.');
     if (dot == NULL || lister->count >= LEFT_MAX)
@@ -187,16 +194,38 @@ static void add_left(struct lister *lister, const char *common_dir, const char *
         .agent = arena_copy(lister->arena, str_from(dot + 1)),
         .path =
             arena_printf(lister->arena, "%s/trees/%.*s/%s", common_dir, STR_FMT(run_name), dot + 1),
+        .workspace = workspace,
     };
+}
+
+/* The second line of `origin`. */
+static struct str user_checkout(struct arena *arena, const char *common_dir)
+{
+    struct buf text;
+    struct err none = ERR_INIT;
+    struct str line = STR("");
+    buf_init(&text, 2 * GIT_PATH_MAX + 4);
+    if (git_read_file(arena_printf(arena, "%s/origin", common_dir).p, &text, &none) == 0) {
+        struct str all = buf_view(&text);
+        const char *first = memchr(all.p, '\n', all.n);
+        if (first != NULL)
+            line = (struct str){first + 1, all.n - (size_t)(first + 1 - all.p)};
+        if (line.n > 0 && line.p[line.n - 1] == '\n')
+            line.n--;
+    }
+    line = arena_copy(arena, line);
+    buf_release(&text);
+    return line;
 }
 
 static void list_common(struct lister *lister, const char *common_dir)
 {
     const struct dirent *entry;
+    struct str workspace = user_checkout(lister->arena, common_dir);
     DIR *directory = opendir(arena_printf(lister->arena, "%s/worktrees", common_dir).p);
     while (directory != NULL && (entry = readdir(directory)) != NULL)
         if (entry->d_name[0] != '.')
-            add_left(lister, common_dir, entry->d_name);
+            add_left(lister, common_dir, workspace, entry->d_name);
     if (directory != NULL)
         closedir(directory);
 }
@@ -206,7 +235,12 @@ int git_worktree_list(const struct git *git, struct arena *arena, struct vcs_lef
 {
     struct lister lister = {.arena = arena};
     const struct dirent *entry;
-    const char *top = arena_printf(arena, "%s/repositories", git->state).p;
+    char state[PATH_MAX];
+    *left = NULL;
+    *count = 0;
+    if (realpath(git->state, state) == NULL)
+        return 0; /* nothing was ever made */
+    const char *top = arena_printf(arena, "%s/repositories", state).p;
     DIR *directory = opendir(top);
     if (directory == NULL && errno != ENOENT)
         return err_set(err, ERR_IO, "cannot read %s: %s", top, strerror(errno));

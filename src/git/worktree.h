@@ -13,6 +13,8 @@ const char *git_branch_ref(struct arena *arena, struct str run, struct str agent
 /* work->site: the user's. Finds HEAD, and commits what it does not hold on refs/cadre/RUN/base. Asked again, it answers the same. */
 NODISCARD int git_base(const struct git_work *work, const struct vcs_base_request *request,
                        struct vcs_base *base, struct err *err);
+/* The private refs of a run go. */
+NODISCARD int git_base_forget(const struct git_work *work, struct str run, struct err *err);
 /* The user's files as a tree; index and branches stay as they are. */
 NODISCARD int git_snapshot_tree(const struct git_work *work, struct str *tree, struct err *err);
 

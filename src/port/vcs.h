@@ -149,7 +149,8 @@ struct vcs_applied {
 
 struct vcs_left { /* something that a run left on disk */
     struct str run, agent;
-    struct str path;
+    struct str path;      /* of the checkout; it may not be there */
+    struct str workspace; /* the user's checkout that it belongs to; it may not be there either */
 };
 
 struct vcs_port {
@@ -190,9 +191,13 @@ struct vcs_port {
     int (*apply_files)(void *self, struct arena *arena, const struct vcs_apply_request *request,
                        struct str from, struct str to, struct vcs_applied *applied,
                        struct err *err);
-    /* Every checkout that is on disk, half made ones too. */
+    /* Every checkout that is on disk, half made ones and those of repositories that are gone too. */
     int (*list)(void *self, struct arena *arena, struct vcs_left **left, size_t *count,
                 struct err *err);
+    /* Removes a checkout that `list` told of, whatever became of its repository. Branches stay. */
+    int (*discard)(void *self, const struct vcs_left *left, struct err *err);
+    /* Removes the private refs of a run that will not be resumed, applied or undone any more. Branches stay. */
+    int (*forget)(void *self, struct str workspace, struct str run, struct err *err);
     void *self;
 };
 

@@ -119,6 +119,47 @@ static void a_child_that_commits_by_itself_is_checked_as_well(void **state)
     assert_int_equal(child_collect(room, &kid, &collected, &err), -1);
 }
 
+static void a_child_commits_in_its_own_checkout(void **state)
+{
+    struct git_room *room = *state;
+    static const struct str file[] = {{"a.txt", 5}};
+    struct err err = ERR_INIT;
+    struct vcs_commit commit;
+    struct vcs_base base = run_base(room, "r1");
+    struct vcs_tree_request kid = tree_request(room, "r1", "kid", base.commit);
+    const char *path = child_create(room, &kid);
+    shell(room, "echo x >> %s/a.txt; echo y >> %s/b.txt", path, path);
+    struct vcs_commit_request request = {.workspace = str_from(path),
+                                         .paths = {file, 1},
+                                         .write_paths = {everywhere, 1},
+                                         .message = STR("own\n"),
+                                         .now_ms = NOW_MS};
+    must(room->vcs.port.commit(room->vcs.port.self, &room->arena, &request, &commit, &err), &err);
+    check_str(commit.branch, "cadre/r1/kid");
+    assert_int_equal(child_merge(room, &kid).outcome, VCS_FAST_FORWARD);
+    assert_string_equal(shell(room, "git log --format=%%s cadre/r1/result"),
+                        "work of kid\nown\nfirst");
+    assert_string_equal(shell(room, "git rev-parse main"), base.head.p);
+}
+
+static void refs_that_the_user_packed_are_found_and_removed(void **state)
+{
+    struct git_room *room = *state;
+    struct err err = ERR_INIT;
+    struct vcs_base base = run_base(room, "r1");
+    struct vcs_tree_request kid = tree_request(room, "r1", "kid", base.commit),
+                            idle = tree_request(room, "r1", "idle", base.commit);
+    shell(room, "echo x >> %s/a.txt", child_create(room, &kid));
+    child_create(room, &idle);
+    shell(room, "git pack-refs --all; git gc -q");
+    assert_int_equal(child_merge(room, &kid).outcome, VCS_FAST_FORWARD);
+    must(room->vcs.port.remove(room->vcs.port.self, &idle, &err), &err);
+    assert_string_equal(shell(room, "git for-each-ref --format='%%(refname)' refs/heads; "
+                                    "test -f .git/packed-refs; cd $TOP/state/repositories/*; "
+                                    "find . -maxdepth 1 -type l | wc -l"),
+                        "refs/heads/cadre/r1/kid\nrefs/heads/cadre/r1/result\nrefs/heads/main\n6");
+}
+
 /* --- again, after a crash ------------------------------------------------------------------------------------------------------------ */
 
 static void nothing_is_merged_twice(void **state)
@@ -239,6 +280,86 @@ static void staging_again_cleans_what_checks_left(void **state)
                         ".git\n.gitignore\na.txt\nb.txt\nkept.o\nsrc");
 }
 
+static void what_a_crash_left_is_listed_and_can_be_discarded(void **state)
+{
+    struct git_room *room = *state;
+    struct err err = ERR_INIT;
+    struct vcs_left *left;
+    size_t count;
+    void *self = room->vcs.port.self;
+    must(room->vcs.port.list(self, &room->arena, &left, &count, &err), &err);
+    assert_int_equal(count, 0);
+    struct vcs_base base = run_base(room, "r1");
+    struct vcs_tree_request kid = tree_request(room, "r1", "kid", base.commit);
+    shell(room,
+          "cd $TOP/state/repositories/*; touch -d '2 days ago' old.index; touch young.index; "
+          "true %s",
+          child_create(room, &kid));
+    must(room->vcs.port.list(self, &room->arena, &left, &count, &err), &err);
+    assert_int_equal(count, 1);
+    check_str(left[0].workspace, room->ws);
+    shell(room, "rm -rf $TOP/ws; mkdir $TOP/ws"); /* the repository itself is gone */
+    must(room->vcs.port.discard(self, &left[0], &err), &err);
+    must(room->vcs.port.discard(self, &left[0], &err), &err);
+    assert_string_equal(shell(room, "cd $TOP/state/repositories/*; find trees worktrees"),
+                        "trees\nworktrees");
+    struct vcs_left other = {.path = room_ws(room)};
+    must_fail(room->vcs.port.discard(self, &other, &err), &err, ERR_USAGE, "no checkout");
+    assert_string_equal(shell(room, "test -d $TOP/ws; echo there"), "there");
+}
+
+static void a_forgotten_run_leaves_no_private_refs(void **state)
+{
+    struct git_room *room = *state;
+    struct err err = ERR_INIT;
+    shell(room, "echo dirty >> a.txt");
+    run_base(room, "r1");
+    run_base(room, "r2");
+    must(room->vcs.port.forget(room->vcs.port.self, room_ws(room), STR("r1"), &err), &err);
+    must(room->vcs.port.forget(room->vcs.port.self, room_ws(room), STR("r1"), &err), &err);
+    assert_string_equal(shell(room, "git for-each-ref --format='%%(refname)' refs/cadre"),
+                        "refs/cadre/r2/base\nrefs/cadre/r2/head");
+}
+
+static void a_checkout_that_somebody_removed_is_told(void **state)
+{
+    struct git_room *room = *state;
+    struct err err = ERR_INIT;
+    struct vcs_collected collected;
+    struct vcs_base base = run_base(room, "r1");
+    struct vcs_tree_request kid = tree_request(room, "r1", "kid", base.commit);
+    shell(room, "rm -rf %s", child_create(room, &kid));
+    must_fail(child_collect(room, &kid, &collected, &err), &err, ERR_NOT_FOUND, "is gone");
+}
+
+static void a_locked_ref_says_to_try_again(void **state)
+{
+    struct git_room *room = *state;
+    struct err err = ERR_INIT;
+    struct vcs_tree tree;
+    struct vcs_base base = run_base(room, "r1");
+    struct vcs_tree_request kid = tree_request(room, "r1", "kid", base.commit);
+    shell(room, "mkdir -p .git/refs/heads/cadre/r1; touch .git/refs/heads/cadre/r1/kid.lock");
+    must_fail(room->vcs.port.create(room->vcs.port.self, &room->arena, &kid, &tree, &err), &err,
+              ERR_RETRY, "another git");
+    shell(room, "rm .git/refs/heads/cadre/r1/kid.lock");
+    child_create(room, &kid);
+}
+
+static void names_that_are_no_names_are_refused(void **state)
+{
+    struct git_room *room = *state;
+    static const char *const names[] = {"", "..", "a/b", "a.b", "-x", "a b", "result"};
+    struct vcs_base base = run_base(room, "r1");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct err err = ERR_INIT;
+        struct vcs_tree tree;
+        struct vcs_tree_request kid = tree_request(room, "r1", names[i], base.commit);
+        must_fail(room->vcs.port.create(room->vcs.port.self, &room->arena, &kid, &tree, &err), &err,
+                  ERR_USAGE, "");
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, room_setup, room_teardown)
 
 int main(void)
@@ -249,11 +370,18 @@ int main(void)
         TEST(a_base_does_not_move_with_the_user),
         TEST(a_child_that_plants_something_is_refused),
         TEST(a_child_that_commits_by_itself_is_checked_as_well),
+        TEST(a_child_commits_in_its_own_checkout),
+        TEST(refs_that_the_user_packed_are_found_and_removed),
         TEST(nothing_is_merged_twice),
         TEST(a_result_that_moved_is_not_overwritten),
         TEST(half_made_checkouts_are_made_anew),
         TEST(nothing_is_left_after_removal),
         TEST(staging_again_cleans_what_checks_left),
+        TEST(what_a_crash_left_is_listed_and_can_be_discarded),
+        TEST(a_forgotten_run_leaves_no_private_refs),
+        TEST(a_checkout_that_somebody_removed_is_told),
+        TEST(a_locked_ref_says_to_try_again),
+        TEST(names_that_are_no_names_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
