@@ -17,7 +17,7 @@ static const char schema[] =
     "{\"type\":\"object\",\"properties\":{"
     "\"command\":{\"type\":\"string\",\"enum\":[\"status\",\"log\",\"show\",\"blame\",\"ls-files\","
     "\"ls-tree\",\"shortlog\",\"rev-list\",\"branch\",\"tag\",\"rev-parse\",\"merge-base\","
-    "\"describe\",\"remote\"]},"
+    "\"describe\",\"remote\"],\"description\":\"What to ask.\"},"
     "\"args\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":\"Options and "
     "revisions, one word each, for example [\\\"--oneline\\\", \\\"-n\\\", \\\"10\\\", "
     "\\\"main..HEAD\\\"]. show also takes REVISION:PATH.\"},"
