@@ -195,8 +195,8 @@ int config_source_read(struct arena *arena, struct str path, enum config_links l
         err_set(err, ERR_CONFIG, "cannot read %.*s: %s", STR_FMT(path), strerror(errno));
         goto out;
     }
-    /* Where a project has none, a confined command finds a directory without write permission in its place (sandbox/guard.h). */
-    if (links == LINKS_REFUSED && S_ISDIR(status.st_mode) && (status.st_mode & 07777) == 0555) {
+    /* Where a project has none, there is a marked directory in its place while a command runs (sandbox/guard.h). */
+    if (links == LINKS_REFUSED && S_ISDIR(status.st_mode) && (status.st_mode & 07777) == 01755) {
         result = 0;
         goto out;
     }

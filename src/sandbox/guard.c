@@ -11,7 +11,7 @@
 #include "os/clock.h"
 #include "os/scope.h"
 
-#define PLACEHOLDER_MODE 0555 /* no usual directory has it: it tells ours from others */
+#define PLACEHOLDER_MODE 01755 /* the sticky bit tells ours from others */
 #define LOCK_WAIT_MS 2000
 #define LOCK_STEP_US 1000
 

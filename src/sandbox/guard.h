@@ -1,11 +1,11 @@
 /* Names that a command must not make, where they do not exist yet: `.git`, `.cadre`, `cadre.yaml`.
  *
- * A mount needs something to be mounted on, so a missing name gets a placeholder: an empty directory without write permission. It is
- * of no interest to git, which neither tracks empty directories nor takes one for a repository. Removing a directory detaches
- * what is mounted on it in every other namespace, so a placeholder that is still a wall of another command must stay: each
- * command holds a shared lock (flock) on the directory that the placeholders are in, whatever process it runs in, and only who
- * gets the lock alone may remove them. The last one out cleans up; after a crash, the next one. rmdir takes nothing but an
- * empty directory, so there is nothing to lose. */
+ * A mount needs something to be mounted on, so a missing name gets a placeholder: an empty directory with the sticky bit as a mark. It is
+ * of no interest to git, which neither tracks empty directories nor takes one for a repository, and whoever works outside can
+ * make a real one of it. Removing a directory detaches what is mounted on it in every other namespace, so a placeholder that
+ * is still a wall of another command must stay: each command holds a shared lock (flock) on the directory that the placeholders
+ * are in, whatever process it runs in, and only who gets the lock alone may remove them. The last one out cleans up; after a
+ * crash, the next one. rmdir takes nothing but an empty directory, so there is nothing to lose. */
 #ifndef CADRE_SANDBOX_GUARD_H
 #define CADRE_SANDBOX_GUARD_H
 

@@ -188,8 +188,8 @@ int main(void)
     /* Where memory runs out, the kernel takes commands before anything else of the user's. */
     write_text("limits", "/proc/self/oom_score_adj", "1000");
     find_workspace(&launch);
-    /* Further groups would be kept: they cannot be given up inside. An ordinary user may not, and keeps them. */
-    if (uid == 0 && setgroups(0, NULL) != 0)
+    /* Further groups would be kept: they cannot be given up inside. Who may not give them up keeps them. */
+    if (uid == 0 && setgroups(0, NULL) != 0 && errno != EPERM)
         launch_fail("namespaces", "cannot leave the groups");
     bool namespaces = launch_has(&launch, LAUNCH_WALL_NAMESPACES);
     if (!namespaces && prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)

@@ -3,6 +3,7 @@
 #include "sandbox/policy.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
@@ -245,6 +246,41 @@ static int check_without_namespaces(const struct policy *policy, struct err *err
     return 0;
 }
 
+/* Where a descriptor really leads; empty when that cannot be told. */
+static struct str real_path(const struct policy *policy, int fd)
+{
+    char link[64], path[SCOPE_PATH_MAX];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t n = fd >= 0 ? readlink(link, path, sizeof path) : -1;
+    return n > 0 && (size_t)n < sizeof path
+               ? arena_copy(policy->arena, (struct str){path, (size_t)n})
+               : STR("");
+}
+
+/* A hidden directory under every name that it may have inside: as it was given, as it really is, and from the workspace's own
+ * name where it lies in it. */
+static bool add_hidden(const struct policy *policy, struct buf *area, struct launch_part *part)
+{
+    const struct sandbox_walls *walls = policy->walls;
+    struct list list = list_begin(area, part);
+    struct str workspace = real_path(policy, walls->workspace);
+    for (size_t i = 0; i < walls->hidden_count; i++) {
+        int fd = open(arena_copy(policy->arena, walls->hidden[i]).p, O_PATH | O_CLOEXEC);
+        struct str real = real_path(policy, fd);
+        if (fd >= 0)
+            close(fd);
+        list_add(&list, walls->hidden[i]);
+        if (real.n == 0)
+            continue;
+        list_add(&list, real);
+        if (workspace.n > 0 && str_starts(real, workspace) && real.n > workspace.n &&
+            real.p[workspace.n] == '/')
+            list_add(&list, arena_printf(policy->arena, "%.*s%s", STR_FMT(walls->workspace_path),
+                                         real.p + workspace.n));
+    }
+    return !list.broken;
+}
+
 static bool add_all(struct buf *area, struct launch_part *part, const struct str *texts,
                     size_t count)
 {
@@ -257,7 +293,6 @@ static bool add_all(struct buf *area, struct launch_part *part, const struct str
 int policy_print(const struct policy *policy, struct guards *guards, struct buf *message,
                  struct err *err)
 {
-    const struct sandbox_walls *walls = policy->walls;
     struct launch_head head = {.magic = LAUNCH_MAGIC};
     struct buf area;
     buf_init(&area, LAUNCH_MESSAGE_MAX - sizeof head);
@@ -275,7 +310,7 @@ int policy_print(const struct policy *policy, struct guards *guards, struct buf 
     bool whole =
         !names.broken &&
         add_all(&area, &head.shown, policy->options->shown, policy->options->shown_count) &&
-        add_all(&area, &head.hidden, walls->hidden, walls->hidden_count);
+        add_hidden(policy, &area, &head.hidden);
     struct list views = list_begin(&area, &head.views);
     int result = check_without_namespaces(policy, err);
     if (result == 0)

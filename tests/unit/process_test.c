@@ -73,6 +73,25 @@ static void input_larger_than_a_pipe_reaches_the_program(void **state)
     free((char *)command.input.p);
 }
 
+static void a_program_on_a_lifeline_ends_itself_when_it_is_cut(void **state)
+{
+    struct process_command command = shell(SHELL("read line <&3; echo over; exit 5"));
+    struct process_outcome outcome;
+    int lifeline[2];
+    assert_int_equal(pipe2(lifeline, O_CLOEXEC), 0);
+    command.handles = &lifeline[0];
+    command.handle_count = 1;
+    command.lifeline = &lifeline[1];
+    command.wall_ms = 100;
+    run(&command, &outcome);
+    assert_int_equal(outcome.end, PROCESS_TIMEOUT);
+    assert_int_equal(outcome.code, 5);
+    assert_output(&outcome, "over\n");
+    assert_int_equal(lifeline[1], -1);
+    process_outcome_release(&outcome);
+    close(lifeline[0]);
+}
+
 static void the_middle_of_a_long_output_is_left_out(void **state)
 {
     struct process_command command =
@@ -237,6 +256,7 @@ int main(void)
         cmocka_unit_test(both_streams_come_joined_and_the_status_is_told),
         cmocka_unit_test(streams_can_be_told_apart),
         cmocka_unit_test(input_larger_than_a_pipe_reaches_the_program),
+        cmocka_unit_test(a_program_on_a_lifeline_ends_itself_when_it_is_cut),
         cmocka_unit_test(the_middle_of_a_long_output_is_left_out),
         cmocka_unit_test(an_output_just_within_its_bound_is_whole),
         cmocka_unit_test(a_program_past_its_time_is_killed_with_its_children),

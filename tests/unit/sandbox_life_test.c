@@ -174,7 +174,7 @@ static void a_placeholder_is_gone_when_the_call_is(void **state)
 static void what_a_crash_left_is_cleaned_up_by_the_next_call(void **state)
 {
     struct sandbox_room *room = *state;
-    sandbox_room_outside(room, "cd '%s' && mkdir .git cadre.yaml && chmod 555 .git cadre.yaml",
+    sandbox_room_outside(room, "cd '%s' && mkdir .git cadre.yaml && chmod 1755 .git cadre.yaml",
                          room->workspace);
     assert_int_equal(sandbox_room_run(room, "true"), 0);
     assert_false(exists(room, ".git"));

@@ -41,6 +41,15 @@ static void a_single_file_may_be_written(void **state)
     sandbox_room_outside(room, "cd '%s' && grep -q new a && grep -q old b", room->workspace);
 }
 
+static void a_missing_path_to_write_to_is_not_made(void **state)
+{
+    struct sandbox_room *room = *state;
+    room->write_paths[0] = STR("later/on");
+    assert_int_equal(sandbox_room_run(room, "mkdir -p later/on || ls -A"), 0);
+    assert_non_null(strstr(sandbox_room_output(room), "Read-only file system"));
+    sandbox_room_outside(room, "test ! -e '%s/later'", room->workspace);
+}
+
 static void paths_of_repositories_and_of_cadre_are_never_writable(void **state)
 {
     struct sandbox_room *room = *state;
@@ -62,6 +71,23 @@ static void a_workspace_that_was_moved_is_still_the_one_that_was_opened(void **s
                          room->place);
     assert_int_equal(sandbox_room_run(room, "pwd; cat file"), 0);
     assert_non_null(strstr(sandbox_room_output(room), "/workspace\nright\n"));
+}
+
+static void a_store_is_hidden_by_whatever_name_it_was_given(void **state)
+{
+    struct sandbox_room *room = *state;
+    char store[300];
+    sandbox_room_outside(
+        room,
+        "cd '%s' && mkdir workspace/store && echo secret > workspace/store/file && ln -s "
+        "workspace alias",
+        room->place);
+    assert_int_equal(sandbox_room_run(room, "cat store/file"), 0);
+    snprintf(store, sizeof store, "%s/alias/store", room->place);
+    room->hidden[0] = str_from(store);
+    room->walls.hidden_count = 1;
+    assert_int_equal(sandbox_room_run(room, "cat store/file"), 1);
+    sandbox_room_outside(room, "grep -q secret '%s/store/file'", room->workspace);
 }
 
 static void the_operator_can_show_more(void **state)
@@ -281,8 +307,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ROOM(only_the_paths_of_the_contract_are_there),
         ROOM(a_single_file_may_be_written),
+        ROOM(a_missing_path_to_write_to_is_not_made),
         ROOM(paths_of_repositories_and_of_cadre_are_never_writable),
         ROOM(a_workspace_that_was_moved_is_still_the_one_that_was_opened),
+        ROOM(a_store_is_hidden_by_whatever_name_it_was_given),
         ROOM(the_operator_can_show_more),
         ROOM(the_operator_can_pass_variables_on),
         ROOM(a_compiler_and_a_repository_of_its_own_work),
