@@ -58,7 +58,6 @@ static int64_t megabytes(int64_t number)
     return number == UNLIMITED ? 0 : number << 20;
 }
 
-/* Switches and walls stand in one order: that of sandbox/message.h. */
 static void fill_options(const struct config_sandbox *config, struct sandbox_options *options)
 {
     *options = (struct sandbox_options){
@@ -71,8 +70,10 @@ static void fill_options(const struct config_sandbox *config, struct sandbox_opt
         .shown = config->shown,
         .shown_count = config->shown_count,
     };
-    for (size_t i = 0; i < LAUNCH_WALL_COUNT; i++)
-        options->off[i] = config->walls[i].off;
+    for (int wall = 0; wall < LAUNCH_WALL_COUNT; wall++)
+        for (size_t i = 0; i < sizeof config->walls / sizeof config->walls[0]; i++)
+            if (strcmp(config->walls[i].name, sandbox_wall_name(wall)) == 0)
+                options->off[wall] = config->walls[i].off;
 }
 
 void services_open(struct tool_services *services, const struct config *config,

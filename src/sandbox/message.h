@@ -27,12 +27,12 @@ enum launch_handle {
 
 /* Walls that can be turned off by name, and how their switches are called. */
 #define LAUNCH_WALLS(X)                                                                            \
-    X(NAMESPACES, "namespaces", "own processes, files, network and host name")                     \
-    X(LANDLOCK, "landlock", "the same files once more, by Landlock")                               \
-    X(SECCOMP, "seccomp", "system calls that no build or test needs")
+    X(NAMESPACES, "namespaces") /* processes, files, network and host name of its own */           \
+    X(LANDLOCK, "landlock")     /* the same files once more */                                     \
+    X(SECCOMP, "seccomp")       /* system calls that no build or test needs */
 
 enum launch_wall {
-#define X(name, text, what) LAUNCH_WALL_##name,
+#define X(name, text) LAUNCH_WALL_##name,
     LAUNCH_WALLS(X)
 #undef X
         LAUNCH_WALL_COUNT

@@ -29,7 +29,7 @@ struct sandbox {
 };
 
 static const char *const wall_names[] = {
-#define X(name, text, what) text,
+#define X(name, text) text,
     LAUNCH_WALLS(X)
 #undef X
 };
@@ -280,4 +280,9 @@ void sandbox_close(struct sandbox *sandbox)
 const struct sandbox_port *sandbox_port(const struct sandbox *sandbox)
 {
     return &sandbox->port;
+}
+
+const char *sandbox_wall_name(enum launch_wall wall)
+{
+    return wall_names[wall];
 }

@@ -18,6 +18,9 @@ struct sandbox_options {
     size_t shown_count;
 };
 
+/* "namespaces": the name of a wall's switch. */
+const char *sandbox_wall_name(enum launch_wall wall);
+
 struct sandbox *sandbox_open(const struct sandbox_options *options);
 void sandbox_close(struct sandbox *sandbox);
 const struct sandbox_port *sandbox_port(const struct sandbox *sandbox);

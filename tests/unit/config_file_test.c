@@ -173,15 +173,33 @@ static void what_is_not_a_regular_file_is_refused(void **state)
     load_fails(room, ERR_CONFIG, PROJECT_FILE, " is a special file, not a config file");
 }
 
-static void the_sandboxs_placeholder_of_a_project_file_is_no_file(void **state)
+/* While a command runs in a workspace that has no cadre.yaml, a marked directory keeps it from making one. */
+static void what_keeps_commands_from_making_a_file_is_no_file(void **state)
 {
     struct room *room = *state;
     char path[PATH_BYTES * 2];
-    room_mkdir(room, PROJECT_FILE);
     snprintf(path, sizeof path, "%s/" PROJECT_FILE, room->root);
-    assert_int_equal(chmod(path, 0555), 0);
+    room_mkdir(room, PROJECT_FILE);
+    assert_int_equal(chmod(path, 01755), 0);
     load_ok(room);
     assert_int_equal(room->config.file_count, 0);
+}
+
+static void walls_are_named_and_paths_to_show_are_absolute(void **state)
+{
+    struct room *room = *state;
+    room_write(room, USER_FILE,
+               "sandbox: {seccomp: false, show: [/srv/tools], environment: [A], memory_mb: 100}\n");
+    load_ok(room);
+    const struct config_sandbox *sandbox = &room->config.sandbox;
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(sandbox->walls[i].off, strcmp(sandbox->walls[i].name, "seccomp") == 0);
+    check_str(sandbox->shown[0], "/srv/tools");
+    check_str(sandbox->environment[0], "A");
+    assert_int_equal(sandbox->memory_mb, 100);
+    assert_int_equal(sandbox->processes, 512);
+    room_write(room, USER_FILE, "sandbox: {show: [tools]}\n");
+    load_fails(room, ERR_CONFIG, USER_FILE, ":1:18: expected an absolute path");
 }
 
 static void a_missing_file_is_an_error_only_when_it_was_named(void **state)
@@ -251,7 +269,8 @@ int main(void)
         ROOM(an_empty_file_says_nothing),
         ROOM(a_byte_order_mark_and_carriage_returns_are_harmless),
         ROOM(what_is_not_a_regular_file_is_refused),
-        ROOM(the_sandboxs_placeholder_of_a_project_file_is_no_file),
+        ROOM(what_keeps_commands_from_making_a_file_is_no_file),
+        ROOM(walls_are_named_and_paths_to_show_are_absolute),
         ROOM(a_missing_file_is_an_error_only_when_it_was_named),
         ROOM(an_unreadable_file_is_refused),
         ROOM(a_very_long_line_is_cut_around_the_caret),

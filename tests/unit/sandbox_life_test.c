@@ -159,6 +159,57 @@ static void many_calls_leave_nothing_behind(void **state)
                          room->place);
 }
 
+#define CROWD 8
+#define CROWD_CALLS 12
+
+struct member {
+    const struct sandbox_room *room;
+    int wrong;
+};
+
+/* Tries to plant a repository in each of its calls. */
+static void *call_again_and_again(void *user)
+{
+    static const char *const argv[] = {"/bin/sh", "-c", "mkdir .git/hooks || rmdir .git", NULL};
+    struct member *member = user;
+    const struct sandbox_port *port = sandbox_port(member->room->sandbox);
+    struct sandbox_command command = member->room->command;
+    command.argv = argv;
+    for (int i = 0; i < CROWD_CALLS; i++) {
+        struct sandbox_outcome outcome;
+        struct err err = ERR_INIT;
+        if (port->run(port->self, &member->room->walls, &command, &outcome, &err) != 0) {
+            print_error("%s\n", err.message);
+            member->wrong++;
+            continue;
+        }
+        if (outcome.end != SANDBOX_EXITED || outcome.code == 0)
+            member->wrong++;
+        buf_release(&outcome.output);
+        buf_release(&outcome.errors);
+    }
+    return NULL;
+}
+
+static void a_crowd_in_one_workspace_keeps_its_walls_and_leaves_nothing(void **state)
+{
+    struct sandbox_room *room = *state;
+    struct member members[CROWD];
+    pthread_t threads[CROWD];
+    assert_int_equal(sandbox_room_run(room, "true"), 0);
+    int before = open_descriptors(), files = entries(room->workspace);
+    for (int i = 0; i < CROWD; i++) {
+        members[i] = (struct member){.room = room};
+        assert_int_equal(pthread_create(&threads[i], NULL, call_again_and_again, &members[i]), 0);
+    }
+    for (int i = 0; i < CROWD; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(members[i].wrong, 0);
+    }
+    assert_int_equal(open_descriptors(), before);
+    assert_int_equal(entries(room->workspace), files);
+}
+
 /* --- placeholders ---------------------------------------------------------------------------------------------------------- */
 
 static void a_placeholder_is_gone_when_the_call_is(void **state)
@@ -236,6 +287,7 @@ int main(void)
         ROOM(a_flood_of_output_is_kept_at_both_ends),
         ROOM(what_used_too_much_memory_is_told),
         ROOM(many_calls_leave_nothing_behind),
+        ROOM(a_crowd_in_one_workspace_keeps_its_walls_and_leaves_nothing),
         ROOM(a_placeholder_is_gone_when_the_call_is),
         ROOM(what_a_crash_left_is_cleaned_up_by_the_next_call),
         ROOM(what_a_person_made_is_never_removed),
