@@ -144,9 +144,9 @@ static int add_sockets(scmp_filter_ctx context, enum filter_kind kind)
     if (kind == FILTER_USUAL)
         failed |= seccomp_rule_add(context, action, SCMP_SYS(socket), 2,
                                    SCMP_A0(SCMP_CMP_MASKED_EQ, LOW_HALF, AF_NETLINK),
-                                   SCMP_A2(SCMP_CMP_GT, NETLINK_ROUTE));
+                                   SCMP_A2(SCMP_CMP_GT, NETLINK_ROUTE, 0));
     failed |=
-        seccomp_rule_add(context, action, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_GT, AF_NETLINK));
+        seccomp_rule_add(context, action, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_GT, AF_NETLINK, 0));
     return failed;
 }
 

@@ -30,7 +30,8 @@ void launch_say(const char *line)
     (void)written; /* nobody listens: nothing to be done about it */
 }
 
-static void say_why(const char *wall, const char *format, va_list args, int number)
+__attribute__((format(printf, 2, 0))) static void say_why(const char *wall, const char *format,
+                                                          va_list args, int number)
 {
     char line[LAUNCH_STATUS_MAX], text[LAUNCH_STATUS_MAX - 128];
     vsnprintf(text, sizeof text, format, args);
