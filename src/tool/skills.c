@@ -7,6 +7,7 @@
 #include "tool/front_matter.h"
 #include "tool/listing.h"
 
+#define TRIES_MAX 1000  /* entries of one place that are looked at */
 #define FRONT_MAX 16384 /* bytes of a SKILL.md in which its front matter must lie */
 
 /* In the workspace skills may be links, but only from one of these places to another. */
@@ -78,7 +79,7 @@ static void find_in(const struct scope *scope, struct str root, struct scope_all
         return;
     if (listing_read(&listing, arena, directory.fd, &ignored) != 0)
         listing.count = 0;
-    for (size_t i = 0; i < listing.count && skills->extent == SKILLS_WHOLE; i++) {
+    for (size_t i = 0; i < listing.count && i < TRIES_MAX; i++) {
         struct str name = str_from(listing.entries[i].name);
         if (!skill_name_valid(name) || listing.entries[i].kind == LISTING_FILE)
             continue;
@@ -95,6 +96,8 @@ static void find_in(const struct scope *scope, struct str root, struct scope_all
         if (skill.description.n > 0)
             add(skills, &skill);
     }
+    if (listing.count > TRIES_MAX)
+        skills->extent = SKILLS_CUT;
     close(directory.fd);
 }
 

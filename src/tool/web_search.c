@@ -3,6 +3,7 @@
  * Runs on a thread of its own. */
 #include "net/web.h"
 #include "tool/arguments.h"
+#include "tool/html.h"
 #include "tool/result.h"
 #include "tool/table.h"
 
@@ -14,6 +15,7 @@
 #define TITLE_CHARACTERS 200
 #define URL_BYTES 1000
 #define SNIPPET_CHARACTERS 600
+#define WORDS_MAX 16384
 
 static const char schema[] =
     "{\"type\":\"object\",\"properties\":{"
@@ -38,13 +40,28 @@ static const struct search_kind {
     const char *more;   /* what else stands in the query */
     const char *within; /* the member that holds `results`; NULL: the answer itself */
     const char *snippet;
+    enum { TEXTS_PLAIN, TEXTS_HTML } texts; /* of titles and snippets */
 } kinds[] = {
-    {"searxng", NULL, "Authorization: Bearer ", ASKS_IN_QUERY, NULL, "&format=json", NULL,
-     "content"},
-    {"brave", "https://api.search.brave.com/res/v1/web/search",
-     "X-Subscription-Token: ", ASKS_IN_QUERY, "count", "", "web", "description"},
-    {"tavily", "https://api.tavily.com/search", "Authorization: Bearer ", ASKS_IN_BODY,
-     "max_results", "", NULL, "content"},
+    {.name = "searxng",
+     .key = "Authorization: Bearer ",
+     .asks = ASKS_IN_QUERY,
+     .more = "&format=json",
+     .snippet = "content"},
+    {.name = "brave",
+     .url = "https://api.search.brave.com/res/v1/web/search",
+     .key = "X-Subscription-Token: ",
+     .asks = ASKS_IN_QUERY,
+     .count = "count",
+     .more = "",
+     .within = "web",
+     .snippet = "description",
+     .texts = TEXTS_HTML},
+    {.name = "tavily",
+     .url = "https://api.tavily.com/search",
+     .key = "Authorization: Bearer ",
+     .asks = ASKS_IN_BODY,
+     .count = "max_results",
+     .snippet = "content"},
 };
 
 static const struct search_kind *kind_find(struct str name)
@@ -112,6 +129,23 @@ static void add_line(struct tool_result *result, const char *before, struct str 
     buf_text(&result->text, shown.n < text.n ? "…\n" : "\n");
 }
 
+/* A title or a snippet as its service writes them. */
+static void add_words(struct tool_result *result, const struct search_kind *kind,
+                      const char *before, struct str words, size_t characters)
+{
+    struct buf text, title;
+    buf_init(&text, WORDS_MAX);
+    buf_init(&title, WORDS_MAX);
+    if (kind->texts == TEXTS_HTML) {
+        html_to_markdown(utf8_cut(words, WORDS_MAX / 2), "", &text, &title);
+        words = buf_view(&text);
+        words.n -= words.n > 0 && words.p[words.n - 1] == '\n';
+    }
+    add_line(result, before, words, characters);
+    buf_release(&text);
+    buf_release(&title);
+}
+
 static void show(const struct js *answer, const struct search_kind *kind, int64_t count,
                  struct tool_result *result)
 {
@@ -130,10 +164,10 @@ static void show(const struct js *answer, const struct search_kind *kind, int64_
             continue;
         shown++;
         buf_printf(&result->text, "%lld. ", (long long)shown);
-        add_line(result, "", js_get_str(item, "title"), TITLE_CHARACTERS);
+        add_words(result, kind, "", js_get_str(item, "title"), TITLE_CHARACTERS);
         add_line(result, "   ", url, URL_BYTES);
         if (js_get_str(item, kind->snippet).n > 0)
-            add_line(result, "   ", js_get_str(item, kind->snippet), SNIPPET_CHARACTERS);
+            add_words(result, kind, "   ", js_get_str(item, kind->snippet), SNIPPET_CHARACTERS);
     }
     if (shown == 0)
         buf_text(&result->text, "No results.\n");

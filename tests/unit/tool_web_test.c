@@ -53,8 +53,9 @@ static const struct loopback_route routes[] = {
      LOOPBACK_CLOSE},
     {"/brave?q=q&count=1",
      STR(HEAD("application/json",
-              "138") "{\"web\":{\"results\":[{\"title\":\"B\\u001b[31m\",\"url\":\"https://"
-                     "b.example/\",\"description\":\"d\"},{\"title\":\"C\",\"url\":\"https://"
+              "169") "{\"web\":{\"results\":[{\"title\":\"B\\u001b[31m\",\"url\":\"https://"
+                     "b.example/\",\"description\":\"d a <strong>b</strong> "
+                     "&lt;c&gt;\"},{\"title\":\"C\",\"url\":\"https://"
                      "c.example/\"}]},\"x\":1 }"),
      LOOPBACK_CLOSE},
     {"/tavily", STR(HEAD("application/json", "15") "{\"results\":[]} "), LOOPBACK_CLOSE},
@@ -480,7 +481,7 @@ static void brave_is_asked_in_its_way(void **state)
     char request[4096];
     search_service(f, "brave", "/brave", "sesame");
     assert_string_equal(call_ok(&f->files, "web_search", "{\"query\":\"q\",\"count\":1}"),
-                        "1. B\n   https://b.example/\n   d\n");
+                        "1. B\n   https://b.example/\n   d a b <c>\n");
     loopback_last(f->server, request, sizeof request);
     assert_contains(request, "X-Subscription-Token: sesame\r\n");
 }
