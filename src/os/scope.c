@@ -247,7 +247,7 @@ int scope_check_directory(const struct scope *scope, int directory, struct err *
 {
     if (scope->denied_count == 0)
         return 0;
-    int at = dup(directory);
+    int at = directory;
     int result = -1;
     for (int i = 0; at >= 0 && i < ANCESTORS_MAX; i++) {
         struct stat status;
@@ -260,10 +260,11 @@ int scope_check_directory(const struct scope *scope, int directory, struct err *
         if (is_denied(scope, &status))
             break;
         int up = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        close(at);
+        if (at != directory)
+            close(at);
         at = up;
     }
-    if (at >= 0)
+    if (at >= 0 && at != directory)
         close(at);
     if (result != 0)
         err_set(err, ERR_DENIED, "this directory belongs to cadre's own store");
@@ -273,16 +274,18 @@ int scope_check_directory(const struct scope *scope, int directory, struct err *
 /* --- opening for reading ---------------------------------------------------------------------- */
 
 /* Opens the parent first and asks where it lies, then the file in it: for scopes that hold a
- * denied directory. */
+ * denied directory. What stands in the root itself has the root as its parent, which is open and not denied. */
 static int open_checked(const struct scope *scope, const char *path, int flags, struct err *err)
 {
     if (scope->denied_count == 0)
         return scope_open_beneath(scope->fd, path, flags);
     char parent_path[SCOPE_PATH_MAX];
     const char *slash = strrchr(path, '/');
-    snprintf(parent_path, sizeof parent_path, "%.*s", slash ? (int)(slash - path) : 1,
-             slash ? path : ".");
-    int parent = scope_open_beneath(scope->fd, parent_path, O_PATH | O_DIRECTORY);
+    int parent = scope->fd;
+    if (slash) {
+        snprintf(parent_path, sizeof parent_path, "%.*s", (int)(slash - path), path);
+        parent = scope_open_beneath(scope->fd, parent_path, O_PATH | O_DIRECTORY);
+    }
     if (parent < 0)
         return -1;
     int fd = -1;
@@ -298,7 +301,8 @@ static int open_checked(const struct scope *scope, const char *path, int flags, 
         fd = -1;
         number = EACCES;
     }
-    close(parent);
+    if (parent != scope->fd)
+        close(parent);
     errno = number;
     return fd;
 }
