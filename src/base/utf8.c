@@ -80,6 +80,8 @@ size_t utf8_valid(struct str text)
     size_t i = 0;
     while (i < text.n) {
         i += ascii_run(str_from_offset(text, i));
+        while (i < text.n && (unsigned char)text.p[i] < 0x80)
+            i++;
         if (i == text.n)
             break;
         uint32_t code;

@@ -4,6 +4,8 @@
 #include "engine/live.h"
 
 #define FRAGMENTS_MAX (64u << 20)
+#define FRAGMENTS_LARGE                                                                            \
+    4096 /* from here on room is made at once, with some for escapes and a turn or two */
 
 /* How long a model may take. Agents have walls of their own; these catch a server that hangs. */
 static const struct model_deadlines deadlines = {
@@ -55,6 +57,11 @@ static struct str render(struct live *live, const struct agent *agent, const str
         rendered->generation = agent->generation;
         rendered->ops = ops;
     }
+    size_t bytes = rendered->fragments.n;
+    for (size_t i = rendered->message_count; i < agent->message_count; i++)
+        bytes += agent->messages[i].text.n;
+    if (bytes > FRAGMENTS_LARGE)
+        buf_expect(&rendered->fragments, bytes + bytes / 16 + FRAGMENTS_LARGE);
     for (; rendered->message_count < agent->message_count; rendered->message_count++)
         ops->render(&agent->messages[rendered->message_count], &rendered->fragments);
     return buf_view(&rendered->fragments);
