@@ -148,6 +148,27 @@ class Reuse(One):
         self.assertEqual(len(self.of("agent.subagent_created")), 2)
 
 
+class Registered(One):
+    def test_a_registered_profile_brings_its_schema_and_its_results_are_used_again(self):
+        errand = call("delegate", agent_id="@counter", task="COUNT")
+        self.begin(root(0, errand), root(1, errand), root(2, text="the end"), rule({"text": "three"}, first_user="COUNT", turn=0),
+                   rule({"text": FENCED}, first_user="COUNT", turn=1))
+        profile = {"id": "profile:counter", "provider": "local", "model": "scripted", "allowed_tools": ["read"], "output_schema": SCHEMA}
+        (self.space.files / "counter.json").write_text(json.dumps(profile))
+        (self.space.root / "cadre.yaml").write_text(
+            f'llm: {{providers: {{local: {{base_url: "{self.server.url}"}}}}, models: {{scripted: {{provider: local}}}}}}\n')
+        self.space.environment["CADRE_CONFIG"] = str(self.space.root / "cadre.yaml")
+        for words in (["profile", "put", "counter.json"], ["register", "@counter", "profile:counter", "Counts"]):
+            done = self.space.run(["agents", *words])
+            self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.space.run(["run", "--mode", "auto", "--json", "ROOT"])
+        self.lines = json_lines(done.stdout)
+        self.assertEqual(len(self.of("agent.subagent_created")), 1, done.stderr)
+        first, second = (payload["text"] for payload in self.of("tool.finished"))
+        self.assertTrue(first.startswith('{"n": 3}\n'), first)
+        self.assertTrue(second.startswith(first) and "This is a repeated result" in second, second)
+
+
 class Idle(One):
     def child(self, reply, config):
         return self.run_task(root(0, call("spawn_agent", task="CHILD")), root(1, text="the end"), rule(reply, first_user="CHILD"),

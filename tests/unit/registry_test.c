@@ -225,7 +225,7 @@ static void a_full_profile_reads_and_prints_the_same(void **state)
         "{\"id\":\"profile:writer:v1\",\"description\":\"Writes\",\"provider\":\"local\","
         "\"model\":\"qwen3-coder\",\"allowed_models\":[\"small\"],\"allowed_skills\":[],"
         "\"allowed_tools\":[\"read\"],\"context_window\":32768,\"temperature\":0.25,"
-        "\"system_prompt\":\"You write.\\nWell.\"}";
+        "\"system_prompt\":\"You write.\\nWell.\",\"output_schema\":{\"type\":\"object\"}}";
     assert_int_equal(parse_profile(f, STR_NONE, text), 0);
     check_str(printed(f, print_profile), text);
 }
@@ -269,6 +269,10 @@ static void every_rule_of_a_profile_is_enforced(void **state)
         {PROFILE("\"temperature\":\"hot\""), "temperature", "must be a number from 0 to 2"},
         {PROFILE("\"system_prompt\":\"a\\u001b[0m\""), "system_prompt",
          "must not have control characters"},
+        {PROFILE("\"output_schema\":[]"), "output_schema",
+         "expected a schema: an object of keywords"},
+        {PROFILE("\"output_schema\":{\"items\":{\"minItems\":\"a\"}}"), "output_schema",
+         "/items/minItems: expected a whole number, 0 or more"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(parse_profile(f, ID, bad[i].text), -1);

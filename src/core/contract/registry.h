@@ -66,6 +66,7 @@ struct agent_profile {
     int64_t context_window;   /* tokens; UNLIMITED: the model's own */
     double temperature;       /* NaN: unset */
     struct str system_prompt; /* STR_NONE: none */
+    struct str output_schema; /* of answers: compact JSON; STR_NONE: none */
 };
 
 bool profile_id_valid(struct str id); /* ^profile:[a-z0-9_.:\-]{1,120}$ */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/utf8.h"
+#include "core/contract/schema.h"
 
 #define MESSAGE_BYTES_MAX 240
 #define KEY_BYTES_SHOWN 64
@@ -216,12 +217,28 @@ static void read_number(struct reading *r, const struct js *value)
         *(double *)r->at = number;
 }
 
+static void read_schema(struct reading *r, const struct js *value)
+{
+    struct err why = ERR_INIT;
+    struct buf text, compact;
+    buf_init(&text, RECORD_VALUE_MAX);
+    buf_init(&compact, RECORD_VALUE_MAX);
+    js_print(value, &text);
+    if (schema_read(buf_view(&text), &compact, &why) != 0)
+        problems_add(r->problems, r->path, "%s", why.message);
+    else
+        *(struct str *)r->at = arena_copy(r->arena, buf_view(&compact));
+    buf_release(&text);
+    buf_release(&compact);
+}
+
 /* What a field is before it is read, and stays where it is omitted. */
 static void set_default(const struct record_field *field, void *at)
 {
     switch (field->kind) {
     case RECORD_LINE:
     case RECORD_TEXT:
+    case RECORD_SCHEMA:
         *(struct str *)at = STR_NONE;
         break;
     case RECORD_NAMES:
@@ -240,9 +257,10 @@ static void set_default(const struct record_field *field, void *at)
 }
 
 static void (*const readers[])(struct reading *r, const struct js *value) = {
-    [RECORD_LINE] = read_line,   [RECORD_TEXT] = read_text,
-    [RECORD_NAMES] = read_names, [RECORD_NAMES_IF_PRESENT] = read_names,
-    [RECORD_COUNT] = read_count, [RECORD_NUMBER] = read_number,
+    [RECORD_LINE] = read_line,     [RECORD_TEXT] = read_text,
+    [RECORD_NAMES] = read_names,   [RECORD_NAMES_IF_PRESENT] = read_names,
+    [RECORD_COUNT] = read_count,   [RECORD_NUMBER] = read_number,
+    [RECORD_SCHEMA] = read_schema,
 };
 
 static void path_to(char out[RECORD_PATH_BYTES], const char *where, struct str key)
@@ -300,6 +318,10 @@ static void print_field(const struct record_field *field, struct jw *w, const vo
     case RECORD_TEXT:
         if (((const struct str *)at)->p)
             jw_kstr(w, field->key, *(const struct str *)at);
+        break;
+    case RECORD_SCHEMA:
+        if (((const struct str *)at)->p)
+            jw_kraw(w, field->key, *(const struct str *)at);
         break;
     case RECORD_NAMES:
     case RECORD_NAMES_IF_PRESENT:

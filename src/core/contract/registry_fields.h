@@ -15,6 +15,7 @@ enum record_kind {
     RECORD_NAMES_IF_PRESENT, /* struct list: an omitted one is absent */
     RECORD_COUNT,            /* int64_t: UNLIMITED where omitted */
     RECORD_NUMBER,           /* double: NaN where omitted */
+    RECORD_SCHEMA,           /* struct str: a JSON Schema for answers, as compact JSON */
 };
 
 struct record_field {

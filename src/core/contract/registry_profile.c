@@ -38,6 +38,7 @@ static const struct record_field profile_fields[] = {
      CONTEXT_WINDOW_MAX, 0, NULL, NULL},
     {"temperature", RECORD_NUMBER, RECORD_OPTIONAL, AT(temperature), 0, 2, 0, NULL, NULL},
     {"system_prompt", RECORD_TEXT, RECORD_OPTIONAL, AT(system_prompt), LINE(PROFILE_PROMPT_MAX)},
+    {"output_schema", RECORD_SCHEMA, RECORD_OPTIONAL, AT(output_schema), LINE(0)},
     {0},
 };
 #undef AT

@@ -70,6 +70,8 @@ static int request_pinned(struct deciding *d, const struct control *control,
     request->allowed_tools = tool_normal_list(&d->out->arena, &profile->allowed_tools);
     request->skills = profile->allowed_skills;
     request->profile_id = profile->id;
+    if (request->schema.p == NULL)
+        request->schema = profile->output_schema;
     if (profile->context_window != UNLIMITED)
         request->context_window = profile->context_window;
     return 0;
