@@ -205,12 +205,12 @@ const struct reads_text *reads_keep(struct reads *reads, const struct scope *sco
         struct entry *earlier = map_get(&reads->entries, name);
         if (earlier)
             forget(reads, earlier);
+        while (reads->oldest && reads->tally.held_bytes + entry->content.capacity > reads->max)
+            forget(reads, reads->oldest);
         map_set(&reads->entries, name, entry);
         link_newest(reads, entry);
         reads->tally.held++;
         reads->tally.held_bytes += entry->content.capacity;
-        while (reads->tally.held_bytes > reads->max)
-            forget(reads, reads->oldest);
     }
     pthread_mutex_unlock(&reads->lock);
     return entry ? &entry->text : NULL;
