@@ -67,17 +67,21 @@ static int build_tree(const struct git_work *work, const char *index, struct str
     return git_index_write_tree(work, index, tree, err);
 }
 
+/* Empty when HEAD is detached. */
 static int current_branch(const struct git_work *work, struct str *branch, struct err *err)
 {
-    struct err none = ERR_INIT;
-    static const char start[] = "refs/heads/";
-    *branch = STR("");
-    if (git_line(work, GIT_WORDS("symbolic-ref", "-q", "HEAD"), branch, &none) != 0) {
-        *branch = STR(""); /* detached */
-        return none.class == ERR_IO ? 0 : err_set(err, none.class, "%s", none.message);
-    }
-    if (str_starts(*branch, STR("refs/heads/")))
-        *branch = (struct str){branch->p + sizeof start - 1, branch->n - sizeof start + 1};
+    struct git_answer answer;
+    struct git_call call = {.site = work->site,
+                            .words = GIT_WORDS("symbolic-ref", "--quiet", "--short", "HEAD"),
+                            .expects = GIT_ANY_STATUS,
+                            .cancelled = work->cancelled};
+    if (git_call(work->git, &call, &answer, err) != 0)
+        return -1;
+    struct str name = answer.status == 0 ? buf_view(&answer.output) : STR("");
+    while (name.n > 0 && name.p[name.n - 1] == '\n')
+        name.n--;
+    *branch = arena_copy(work->arena, name);
+    git_answer_release(&answer);
     return 0;
 }
 

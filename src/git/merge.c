@@ -179,8 +179,12 @@ int git_drop_branch(const struct git_work *work, const struct vcs_tree_request *
         return git_delete_ref(work, ref, err);
     if (str_is(request->agent, GIT_RESULT_AGENT))
         return 0; /* what the user asked for */
-    if (git_resolve(work, result, &joined, &none) == 0 &&
-        count_apart(work, joined, end, apart, err) != 0)
+    if (git_resolve(work, result, &joined, &none) == 0) {
+        if (count_apart(work, joined, end, apart, err) != 0)
+            return -1;
+    } else if (none.class != ERR_NOT_FOUND) {
+        *err = none;
         return -1;
+    }
     return apart[1] == 0 ? git_delete_ref(work, ref, err) : 0;
 }
