@@ -237,11 +237,57 @@ static int check_contents(const struct git *git, const struct git_site *site,
     return result;
 }
 
+/* --- filters -------------------------------------------------------------------------------------------------------------------- */
+
+/* `path\0filter\0value\0` for each path. */
+static int judge_filters(struct str rest, struct err *err)
+{
+    struct str path, attribute, value;
+    while (git_next_field(&rest, &path) && git_next_field(&rest, &attribute) &&
+           git_next_field(&rest, &value))
+        if (!str_is(value, "unspecified") && !str_is(value, "unset"))
+            return err_set(
+                err, ERR_DENIED,
+                "%.*s: its content goes through the filter \"%.*s\", which cadre does not "
+                "run; commit it yourself",
+                STR_FMT(path), STR_FMT(value));
+    return 0;
+}
+
+/* A file that a filter (Git LFS) should have changed on its way in would be committed raw. */
+static int check_filters(const struct git *git, const struct git_site *site,
+                         const struct git_changes *changes, const struct git_rules *rules,
+                         struct err *err)
+{
+    struct buf input;
+    struct git_answer answer;
+    int result = 0;
+    buf_init(&input, GIT_OUTPUT_MAX);
+    for (size_t i = 0; i < changes->count; i++)
+        if (changes->items[i].new_mode == GIT_MODE_FILE ||
+            changes->items[i].new_mode == GIT_MODE_PROGRAM) {
+            buf_str(&input, changes->items[i].path);
+            buf_char(&input, '\0');
+        }
+    struct git_call call = {.site = site,
+                            .words = GIT_WORDS("check-attr", "-z", "--stdin", "filter"),
+                            .input = buf_view(&input),
+                            .cancelled = rules->cancelled};
+    if (input.n > 0 && (result = git_call(git, &call, &answer, err)) == 0) {
+        result = judge_filters(buf_view(&answer.output), err);
+        git_answer_release(&answer);
+    }
+    buf_release(&input);
+    return result;
+}
+
 int git_guard(const struct git *git, const struct git_site *site, const struct git_changes *changes,
               const struct git_rules *rules, struct err *err)
 {
     for (size_t i = 0; i < changes->count; i++)
         if (check_change(site, &changes->items[i], rules, err) != 0)
             return -1;
-    return check_contents(git, site, changes, rules, err);
+    if (check_contents(git, site, changes, rules, err) != 0)
+        return -1;
+    return site->kind == GIT_KIND_SHADOW ? 0 : check_filters(git, site, changes, rules, err);
 }

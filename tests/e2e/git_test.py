@@ -109,12 +109,23 @@ class Git(unittest.TestCase):
             space.git("config", "core.fsmonitor", str(program))
             space.git("config", "filter.x.clean", str(program))
             canary.unlink(missing_ok=True)
-            (space.files / ".git" / "info" / "attributes").write_text("* filter=x\n")
+            (space.files / ".git" / "info" / "attributes").write_text("*.flt filter=x\n")
+            (space.files / "x.flt").write_text("raw\n")
+            space.git("add", "-N", "x.flt")
+            canary.unlink(missing_ok=True)
             (space.files / "a.txt").write_text("changed\n")
             self.tell(space, "git", command="status")
             self.tell(space, "git_diff")
             self.assertIn("Committed", self.tell(space, "git_commit", message="m", paths=["a.txt"]))
             self.assertFalse(canary.exists())
+
+    def test_a_file_that_needs_a_filter_is_not_committed_raw(self):
+        with Repository(ALLOWED) as space:
+            (space.files / ".git" / "info" / "attributes").write_text("*.bin filter=lfs\n")
+            (space.files / "large.bin").write_text("raw\n")
+            answer = self.tell(space, "git_commit", message="m", paths=["large.bin"])
+            self.assertIn('Error: large.bin: its content goes through the filter "lfs"', answer)
+            self.assertEqual(space.git("log", "--format=%s"), "first commit")
 
     def test_without_a_repository_the_tool_says_so(self):
         with Workspace(FILES) as space:

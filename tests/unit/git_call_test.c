@@ -87,7 +87,8 @@ static void plant(struct git_room *room)
         "printf '[core]\\n\\tfsmonitor = %%s\\n' $TOP/canaries/by-worktree > .git/config.worktree; "
         "git -C module config core.fsmonitor $TOP/canaries/by-module; "
         "git config -f .gitmodules submodule.module.ignore none; "
-        "echo '* filter=x diff=x merge=x' > .gitattributes; echo more >> a.txt; "
+        "printf '* diff=x merge=x\\n*.flt filter=x\\n' > .gitattributes; echo x > x.flt; echo more "
+        ">> a.txt; "
         "echo dirty > module/new; rm -f $TOP/canaries/*.ran");
 }
 
@@ -161,9 +162,10 @@ static void a_plain_git_would_run_them(void **state)
     struct git_room *room = *state;
     int status;
     plant(room);
-    shell_may_fail(room, &status,
-                   "git status; git diff; git log -p; git -c commit.gpgSign=false "
-                   "-c core.editor=true commit -m x a.txt; :");
+    shell_may_fail(
+        room, &status,
+        "git status; git add -N x.flt; git diff; git log -p; git -c commit.gpgSign=false "
+        "-c core.editor=true commit -m x a.txt; :");
     const char *sung = ran(room);
     assert_non_null(strstr(sung, "by-worktree.ran"));
     assert_non_null(strstr(sung, "diff.x"));
