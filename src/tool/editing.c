@@ -201,7 +201,7 @@ static int apply_step(const struct edit_step *step, const char *which, struct st
 int editing_apply(const struct editing *editing, struct str path, struct str content,
                   struct buf *out, size_t *replaced, struct tool_result *result)
 {
-    struct manner manner;
+    struct manner manner = {LINES_AS_GIVEN, TEXT_UTF8};
     struct buf last;
     char which[48] = "";
     *replaced = 0;

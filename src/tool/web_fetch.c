@@ -5,9 +5,9 @@
 
 #include "net/address.h"
 #include "tool/arguments.h"
-#include "tool/webpage.h"
 #include "tool/result.h"
 #include "tool/table.h"
+#include "tool/webpage.h"
 
 #define BODY_MAX ((size_t)5 << 20)
 #define TOTAL_MS 30000
