@@ -53,7 +53,7 @@ static void a_child_that_answers_is_closed_and_its_parent_gets_the_result(void *
     rig_skip(rig);
     rig_say(rig, 1, "found it");
     rig_expect(rig, "1 model.replied, " CHILD_WORKED("1") ", 0 tool.finished, "
-                                                                            "0 model.requested");
+                                                          "0 model.requested");
     rig_expect_effects(rig, "0 model");
     struct str text = rig_last(rig, 0, EVENT_TOOL_FINISHED)->text;
     rig_contains(text, "found it");
@@ -207,7 +207,7 @@ static void a_failed_child_gets_another_attempt_with_fresh_history_and_the_same_
     assert_int_equal(rig_agent(rig, 1)->account.tool_calls, 1);
     exhaust(rig, 1);
     rig_expect(rig, "1 model.failed, " CHILD_FAILED("1") ", 0 tool.finished, "
-                                                                           "0 model.requested");
+                                                         "0 model.requested");
     rig_contains(rig_last(rig, 0, EVENT_TOOL_FINISHED)->text,
                  "[ERROR] Sub-agent failed: still down");
     check_str(rig_last(rig, 0, EVENT_TOOL_FINISHED)->outcome, "error");
@@ -221,7 +221,7 @@ static void a_refusal_by_the_provider_gets_no_other_attempt(void **state)
     one_child(rig);
     rig_fail(rig, 1, ERR_PROVIDER, "wrong key");
     rig_expect(rig, "1 model.failed, " CHILD_FAILED("1") ", 0 tool.finished, "
-                                                                           "0 model.requested");
+                                                         "0 model.requested");
     assert_int_equal(rig_count(rig, EVENT_SUBAGENT_ATTEMPT), 1);
 }
 
@@ -261,7 +261,7 @@ static void a_childs_wall_time_stops_it_and_keeps_what_it_had(void **state)
     rig_expect_effects(rig, "1 abort");
     aborted(rig, 1, "half a sentence");
     rig_expect(rig, "1 model.failed, " CHILD_FAILED("1") ", 0 tool.finished, "
-                                                                           "0 model.requested");
+                                                         "0 model.requested");
     struct str text = rig_last(rig, 0, EVENT_TOOL_FINISHED)->text;
     rig_contains(text, "[TIMEOUT] Sub-agent failed: wall time of 60000 ms is used up");
     rig_contains(text, "half a sentence");
@@ -363,7 +363,7 @@ static void a_cancelled_child_that_never_started_is_closed_too(void **state)
                    "2") ", 0 tool.finished");
     aborted(rig, 1, "");
     rig_expect(rig, "1 model.failed, " CHILD_FAILED("1") ", 0 tool.finished, "
-                                                                           "0 run.cancelled");
+                                                         "0 run.cancelled");
     assert_int_equal(rig_count(rig, EVENT_SUBAGENT_STARTED), 1);
 }
 
@@ -387,8 +387,7 @@ static void a_cancel_during_a_timeout_leads_to_no_other_attempt(void **state)
     rig_inbox(rig, "cancel", "{}");
     rig_skip(rig);
     aborted(rig, 1, "");
-    rig_expect(rig, "1 model.failed, " CHILD_FAILED(
-                        "1") ", 0 tool.finished, 0 run.cancelled");
+    rig_expect(rig, "1 model.failed, " CHILD_FAILED("1") ", 0 tool.finished, 0 run.cancelled");
     rig_expect_effects(rig, "");
 }
 
@@ -410,8 +409,7 @@ static void a_reply_that_was_on_its_way_during_a_stop_is_logged_and_asks_nothing
     rig_inbox(rig, "cancel", "{}");
     rig_skip(rig);
     CALLS(rig, 1, {"read", "{\"path\":\"a\"}"});
-    rig_expect(rig, "1 model.replied, " CHILD_FAILED(
-                        "1") ", 0 tool.finished, 0 run.cancelled");
+    rig_expect(rig, "1 model.replied, " CHILD_FAILED("1") ", 0 tool.finished, 0 run.cancelled");
     rig_expect_effects(rig, "");
 }
 
