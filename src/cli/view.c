@@ -158,6 +158,10 @@ static void describe(const struct agent *agent, struct view_agent *out)
         buf_printf(&text, "has answered; waiting for %zu open %s", agent->children_open,
                    agent->children_open == 1 ? "job" : "jobs");
         break;
+    case PHASE_CHECKING:
+        since = 1;
+        buf_text(&text, "has answered; running its checks");
+        break;
     case PHASE_DONE:
         describe_end(agent, out, &text);
         break;

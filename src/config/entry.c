@@ -163,7 +163,10 @@ static int check_file(const struct walk *walk, const struct yaml_node *node, str
 
 static const char *item_expected(enum config_type type)
 {
-    return type == TYPE_FILES ? "a path" : type == TYPE_TOOLS ? "a tool" : "a name";
+    return type == TYPE_FILES      ? "a path"
+           : type == TYPE_TOOLS    ? "a tool"
+           : type == TYPE_COMMANDS ? "a command"
+                                   : "a name";
 }
 
 static int read_names(const struct walk *walk, const struct config_key *key,
@@ -193,7 +196,8 @@ static int read_value(const struct walk *walk, const struct config_key *key,
 {
     if (key->type == TYPE_SCHEMA)
         return config_schema_read(walk->entries->arena, node, &value->text, walk->err);
-    if (key->type == TYPE_NAMES || key->type == TYPE_FILES || key->type == TYPE_TOOLS)
+    if (key->type == TYPE_NAMES || key->type == TYPE_FILES || key->type == TYPE_TOOLS ||
+        key->type == TYPE_COMMANDS)
         return read_names(walk, key, node, value);
     if (node->kind != YAML_SCALAR ||
         (yaml_is_null(node) && key->type != TYPE_LIMIT && key->type != TYPE_MONEY)) {

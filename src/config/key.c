@@ -176,6 +176,7 @@ static const char *const expected_texts[TYPE_COUNT_OF_TYPES] = {
     [TYPE_NAMES] = "a list of names",
     [TYPE_FILES] = "a list of paths inside the workspace",
     [TYPE_TOOLS] = "a list of tools",
+    [TYPE_COMMANDS] = "a list of commands for sh",
     [TYPE_SWITCH] = "true or false",
     [TYPE_COUNT] = "a whole number",
     [TYPE_LIMIT] = "null or a whole number",

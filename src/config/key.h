@@ -31,6 +31,7 @@ enum config_type {
     TYPE_PERMISSION,
     TYPE_GATE,
     TYPE_SPEED,
+    TYPE_COMMANDS,     /* a list of commands for sh */
     TYPE_SCHEMA, /* a JSON Schema for answers; its compact JSON inside */
     TYPE_SEARCH, /* a kind of search service */
     TYPE_COUNT_OF_TYPES
@@ -136,6 +137,12 @@ enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_AD
       "The pool that the child uses. Without it: its parent's.") \
     X(PROFILE_SCHEMA, "tools.spawn.profiles.*.outputs.schema", SCHEMA, ADDS, "", 0, 0, \
       "A JSON Schema that the child's answer must match: it is corrected twice, then it fails (`docs/doors.md`).") \
+    X(PROFILE_CHECKS, "tools.spawn.profiles.*.outputs.checks", COMMANDS, WIDENS, "", 0, 0, \
+      "Commands for `sh` that must succeed before the child's work counts as done. They run in the sandbox, in its workspace; one that fails is told to it twice, then it fails. Without this key: those of its role.") \
+    X(ROLE_CHECKS, "roles.*.outputs.checks", COMMANDS, WIDENS, "", 0, 0, \
+      "The same for children with this role. Without this key: those of `sub_agent.outputs.checks`.") \
+    X(CHILD_CHECKS, "sub_agent.outputs.checks", COMMANDS, WIDENS, "", 0, 0, \
+      "The same for every child that may change files.") \
     X(ROLE_SCHEMA, "roles.*.outputs.schema", SCHEMA, ADDS, "", 0, 0, \
       "The same for children with this role: researcher, planner, executor, reviewer or tester.") \
     X(TEST_COMMAND, "tools.test.command", TEXT, ADDS, "", 0, 0, \

@@ -32,6 +32,12 @@ static struct list names_of(struct config *config, enum config_key_id key, struc
     return names;
 }
 
+/* An empty list is "none"; a key that is not there asks the next who may say. */
+static struct list checks_of(struct config *config, enum config_key_id key, struct str name)
+{
+    return find(config, key, name) ? names_of(config, key, name) : LIST_NONE;
+}
+
 /* A pool that no child could use would refuse every spawn. */
 static int check_pool(const struct config *config, const struct config_entry *entry,
                       struct err *err)
@@ -81,6 +87,14 @@ static int read_roles(struct config *config, struct err *err)
         if (entry->key->id == KEY_ROLE_DIRECTORIES && read_directories(config, entry, err) != 0)
             return -1;
     }
+    settings->role_checks =
+        arena_alloc(&config->arena, (entries->n + 1) * sizeof *settings->role_checks);
+    for (size_t i = 0; i < entries->n; i++) {
+        const struct config_entry *entry = &entries->items[i];
+        if (entry->key->id == KEY_ROLE_CHECKS || entry->key->id == KEY_CHILD_CHECKS)
+            settings->role_checks[settings->role_checks_count++] =
+                (struct role_checks){entry->name, checks_of(config, entry->key->id, entry->name)};
+    }
     return 0;
 }
 
@@ -113,6 +127,7 @@ int config_profiles(struct config *config, struct err *err)
             .tools = names_of(config, KEY_PROFILE_TOOLS, name),
             .pool = text_of(config, KEY_PROFILE_POOL, name),
             .schema = schema_of(config, name),
+            .checks = checks_of(config, KEY_PROFILE_CHECKS, name),
         };
     }
     return 0;

@@ -314,6 +314,7 @@ void config_value_print(const struct config_key *key, const struct config_value 
     case TYPE_NAMES:
     case TYPE_FILES:
     case TYPE_TOOLS:
+    case TYPE_COMMANDS:
         for (size_t i = 0; i < value->name_count; i++)
             buf_printf(out, "%s%.*s", i ? ", " : "[", STR_FMT(value->names[i].text));
         buf_text(out, value->name_count ? "]" : "[]");

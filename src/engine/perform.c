@@ -4,7 +4,8 @@
 
 static void fail(struct work *work, const char *message)
 {
-    work->input.kind = INPUT_RESULT;
+    work->input.kind = work->kind == EFFECT_CHECK ? INPUT_CHECKED : INPUT_RESULT;
+    work->input.checked = CHECKED_NOT_RUN;
     work->input.outcome = TOOL_ERROR;
     buf_clear(&work->text);
     buf_printf(&work->text, "Error: %s", message);
@@ -147,11 +148,27 @@ static void gather(struct work *work, const struct js *paths)
     work->input.kind = INPUT_FACTS;
 }
 
+/* The commands that the agent's contract wants to see succeed. */
+static void check(struct work *work, const struct js *checks, struct tool_result *result)
+{
+    static const enum checked checked[] = {[TOOL_CHECKS_PASSED] = CHECKED_OK,
+                                           [TOOL_CHECKS_FAILED] = CHECKED_FAILED,
+                                           [TOOL_CHECKS_NOT_RUN] = CHECKED_NOT_RUN};
+    struct buf evidence;
+    buf_init(&evidence, 1 << 20);
+    work->input.checked = checked[work->port->check(&work->context, checks, result, &evidence)];
+    take_result(work, result);
+    work->input.kind = INPUT_CHECKED;
+    if (!evidence.failed)
+        work->input.evidence = arena_copy(&work->arena, buf_view(&evidence));
+    buf_release(&evidence);
+}
+
 void work_perform(struct work *work)
 {
     struct err err = ERR_INIT;
     flight_alive(&work->flight);
-    bool needs_tool = work->kind != EFFECT_GATHER;
+    bool needs_tool = work->kind != EFFECT_GATHER && work->kind != EFFECT_CHECK;
     if ((needs_tool && work->tool == NULL) || work->context.scope == NULL) {
         fail(work, work->context.scope == NULL ? work->problem.p : "this build has no such tool");
         return;
@@ -168,6 +185,8 @@ void work_perform(struct work *work)
         settle(work, arguments, &result);
     } else if (work->kind == EFFECT_GATHER) {
         gather(work, arguments);
+    } else if (work->kind == EFFECT_CHECK) {
+        check(work, arguments, &result);
     } else {
         work->tool->run(&work->context, arguments,
                         work->prepared.path.p != NULL ? &work->prepared : NULL, &result);

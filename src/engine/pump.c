@@ -166,6 +166,10 @@ static int answer_unstarted(struct pump *pump, const struct held *held, int64_t 
         input.kind = INPUT_FAILURE;
         input.failure = &failure;
         input.sent = REQUEST_UNSENT;
+    } else if (held->effect.kind == EFFECT_CHECK) {
+        input.kind = INPUT_CHECKED;
+        input.checked = CHECKED_NOT_RUN;
+        input.text = STR("Error: stopped before they started.");
     } else {
         input.kind = INPUT_RESULT;
         input.outcome = TOOL_ERROR;

@@ -109,7 +109,9 @@ static void start_thread(struct engine *engine, struct work *work)
 {
     work->job = (struct crew_job){.run = on_crew, .done = on_crew_done, .user = work};
     work->request.data = work;
-    if (work->kind == EFFECT_TOOL && work->tool != NULL && work->tool->pace == TOOL_LONG)
+    bool is_long = work->kind == EFFECT_CHECK || (work->kind == EFFECT_TOOL && work->tool != NULL &&
+                                                  work->tool->pace == TOOL_LONG);
+    if (is_long)
         crew_add(engine->crew, &work->job);
     else
         uv_queue_work(engine->config.loop, &work->request, on_pool, on_pool_done);

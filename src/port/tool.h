@@ -107,6 +107,8 @@ const struct tool *tool_find(struct str name);
 #define TOOL_EVERY_AGENT UINT32_MAX /* for end_agent and await_agent: all agents of the run */
 enum tool_remains { REMAINS_NOTHING, REMAINS_DYING };
 
+enum tool_checks { TOOL_CHECKS_PASSED, TOOL_CHECKS_FAILED, TOOL_CHECKS_NOT_RUN };
+
 /* The tools as the engine sees them. Pool threads call everything but `find`. */
 struct tool_port {
     const struct tool *(*find)(struct str name); /* NULL: no such tool */
@@ -120,6 +122,10 @@ struct tool_port {
      * NOT_FOUND where there is no such file. */
     int (*load)(const struct tool_context *context, struct str path, struct buf *text,
                 struct err *err);
+    /* Runs a contract's checks (a list of commands) in order, to the first that fails. The result's text is for the model,
+     * the evidence (a JSON array) for the record. Takes long. */
+    enum tool_checks (*check)(const struct tool_context *context, const struct js *checks,
+                              struct tool_result *result, struct buf *evidence);
     /* The agent has ended: what it left running in the background is killed. On the loop: never waits. DYING: await_agent tells
      * when nothing of it is alive any more. */
     enum tool_remains (*end_agent)(const struct tool_services *services, struct str run_id,

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "os/scope.h"
+#include "tool/checks.h"
 #include "tool/file.h"
 #include "tool/memory.h"
 
@@ -41,5 +42,6 @@ const struct tool_port tool_port = {tool_find,
                                     open_scope,
                                     close_scope,
                                     tool_load,
+                                    checks_run,
                                     tool_memory_end_agent,
                                     tool_memory_await_agent};

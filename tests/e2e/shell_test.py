@@ -285,6 +285,55 @@ class Permission(Shells):
         self.assertNotIn("\x1b]0;", terminal.written())
 
 
+class Checks(Shells):
+    CONFIG = """
+sub_agent: {outputs: {checks: ["test -e built", "echo checked >> log"]}}
+"""
+    TASK = call("spawn_agent", task="CHILD")
+
+    def checked(self):
+        return [event["payload"] for event in self.space.events(self.run_id) if event["type"] == "agent.checked"]
+
+    def test_a_child_is_told_which_check_failed_and_counts_when_all_pass(self):
+        self.run_root(root(0, calls=[self.TASK]), root(1, text="the end"), child(0, text="done"),
+                      child(1, calls=[call("write", path="built", content="x")]), child(2, text="really done"),
+                      config=self.CONFIG)
+        self.assertEqual([payload["outcome"] for payload in self.checked()], ["failed", "ok"])
+        self.assertIn('Error: the check "test -e built" failed: exit code 1', self.checked()[0]["text"])
+        events = self.space.events(self.run_id)
+        (closed,) = [event["payload"] for event in events if event["type"] == "agent.subagent_closed"]
+        result = closed["result"]
+        self.assertEqual((result["status"], result["response"]), ("completed", "really done"))
+        self.assertEqual([(check["check"], check["passed"]) for check in result["checks"]],
+                         [("test -e built", True), ("echo checked >> log", True)])
+        self.assertEqual(sorted(result["files_modified"]), ["built", "log"])
+        self.assertEqual(self.space.tree()["log"], "checked\n")
+
+    def test_a_child_whose_work_never_passes_fails(self):
+        self.run_root(root(0, calls=[self.TASK]), root(1, text="the end"),
+                      *[child(turn, text=f"done {turn}") for turn in range(3)], config=self.CONFIG)
+        self.assertEqual([payload["outcome"] for payload in self.checked()], ["failed"] * 3)
+        (failed,) = [event["payload"] for event in self.space.events(self.run_id)
+                     if event["type"] == "agent.subagent_failed"]
+        self.assertIn("its work does not pass its checks", failed["error"])
+        self.assertEqual(failed["response"], "done 2")
+
+    def test_checks_run_again_after_a_crash(self):
+        sleeper = Sleeper()
+        config = "sub_agent: {outputs: {checks: ['if [ -e once ]; then exit 0; fi; touch once; " + \
+            sleeper.command.replace("'", "''") + "']}}\n"
+        server = self.serve(root(0, calls=[self.TASK]), root(1, text="the end"), child(0, text="done"))
+        self.space = self.room(config=config)
+        process = self.space.start(["run", *server.flags(), "--mode", "dangerous", "--json", "ROOT"])
+        wait_until(lambda: sleeper.alive, "the check runs")
+        self.run_id = process.wait_for_event("agent.checking")["run_id"]
+        process.kill()
+        wait_until(lambda: not sleeper.alive, "the check is dead")
+        done = self.space.run(["resume", "--json", self.run_id])
+        self.assertEqual(json_lines(done.stdout)[-1]["response"], "the end", done.stderr)
+        self.assertEqual([payload["outcome"] for payload in self.checked()], ["ok"])
+
+
 class Leftovers(Shells):
     CONFIG = """
 sub_agent: {max_concurrent: 8, default_budget: {max_tool_calls: 200, max_tokens: 90000, timeout_ms: 20m}, attempt_timeout_ms: 20m}

@@ -355,6 +355,8 @@ static const char *const meanings[EVENT_TYPE_COUNT] = {
         "The same task was done before by a child that could only read: its result is used again.",
     [EVENT_AGENT_AWAITING] = "A call waits for jobs that earlier calls started.",
     [EVENT_AGENT_STEERED] = "Its parent sent it a message, which it sees at its next turn.",
+    [EVENT_AGENT_CHECKING] = "The agent has answered; the checks of its contract are run.",
+    [EVENT_AGENT_CHECKED] = "What came of them: ok, failed or not_run, and the evidence.",
     [EVENT_RUN_PAUSED] = "The root made pause_at tool calls; its user is asked whether it goes on.",
     [EVENT_RUN_UNPAUSED] = "The answer: go_on, up to hard_stop_at, or stop, with one last turn.",
     [EVENT_RUN_JOINING] = "The agent has answered and waits for the jobs that it left open.",

@@ -104,6 +104,8 @@ struct delegation {
     struct str prompt;  /* stands before the usual system prompt */
     struct str pool;    /* a pool that the profile names */
     struct str schema;  /* of the answer: JSON; STR_NONE: the role's, if it has one */
+    struct list
+        checks; /* that the work must pass; absent: the role's, else those of all children */
     struct list context_files;
     struct str role, mode;
     struct list allowed_tools;
@@ -166,6 +168,8 @@ enum permission contract_tool_mode(const struct contract *contract, struct str t
  * reason in err. */
 enum permission contract_permits(const struct contract *contract, struct str tool, struct err *err);
 
+/* What the work must pass, where outputs.checks are set. */
+void contract_prompt_checks(const struct contract *contract, struct buf *out);
 /* The rule about the last message, where outputs.schema is set. */
 void contract_prompt_schema(const struct contract *contract, struct buf *out);
 /* System prompt blocks for a child of this contract (seed 002: cwd, scope, "N tool calls",

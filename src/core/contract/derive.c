@@ -393,7 +393,6 @@ static int fill_outputs(struct derivation *d, struct err *err)
     out->outputs.report_path_pattern = STR(".cadre/reports/<run>/<agent>-step-<idx>-result.md");
     bool gates = d->settings->gate == GATE_RUN || d->request->door == DOOR_PLAN;
     out->outputs.gate = gates ? GATE_RUN : GATE_PARENT;
-    out->outputs.checks = none;
     out->receipt.door = parent ? d->request->door : DOOR_ROOT;
     return 0;
 }
@@ -414,6 +413,37 @@ static int fill_schema(struct derivation *d, struct err *err)
         d->out->outputs.schema = arena_copy(d->arena, buf_view(&compact));
     buf_release(&compact);
     return result == 0 ? 0 : err_prefix(err, "outputs.schema");
+}
+
+/* Whether the child could change anything that a check would see. */
+static bool may_change(const struct contract *contract)
+{
+    const struct list *tools = &contract->permissions.allowed_tools;
+    for (size_t i = 0; i < tools->n; i++) {
+        const struct tool_info *info = tool_info_find(tools->items[i]);
+        if (info != NULL && (info->group == GROUP_WRITE || info->group == GROUP_SHELL))
+            return contract->permissions.write_paths.n > 0;
+    }
+    return false;
+}
+
+/* From the profile, else the role, else what holds for every child: never from the call. */
+static int fill_checks(struct derivation *d, struct err *err)
+{
+    struct list checks = d->request->checks;
+    if (checks.state == LIST_ABSENT && d->role)
+        checks = settings_role_checks(d->settings, str_from(d->role->name));
+    if (checks.state == LIST_ABSENT && may_change(d->out))
+        checks = settings_role_checks(d->settings, STR(""));
+    d->out->outputs.checks = list_copy(d->arena, &checks);
+    d->out->outputs.checks.state = LIST_SET;
+    return 0;
+}
+
+static int fill_no_checks(struct derivation *d, struct err *err)
+{
+    d->out->outputs.checks = (struct list){LIST_SET, NULL, 0};
+    return 0;
 }
 
 static int fill_prompt_hash(struct derivation *d, struct err *err)
@@ -471,6 +501,7 @@ static const derive_step child_steps[] = {
     /* the rest */
     fill_identity,
     fill_outputs,
+    fill_checks,
     fill_schema,
     fill_prompt_hash,
     fill_json,
@@ -495,6 +526,7 @@ static const derive_step root_steps[] = {
     /* the rest */
     fill_identity,
     fill_outputs,
+    fill_no_checks,
     fill_schema,
     fill_json,
     NULL,

@@ -231,6 +231,11 @@ static int names_parse(struct arena *arena, const struct js *value, const char *
     return list_parse(arena, value, where, at, err);
 }
 
+static bool names_are_absent(const void *at)
+{
+    return ((const struct list *)at)->state == LIST_ABSENT;
+}
+
 static bool switch_is_off(const void *at)
 {
     return *(const int *)at == 0;
@@ -307,6 +312,7 @@ const struct field_kind field_price_if_known = {per_token_print, per_token_parse
 const struct field_kind field_list = {names_print, names_parse, NULL, list_own};
 const struct field_kind field_list_or_null = {names_print, names_or_null_parse, NULL, list_own};
 const struct field_kind field_list_if_any = {names_print, names_parse, list_is_empty, list_own};
+const struct field_kind field_list_if_set = {names_print, names_parse, names_are_absent, list_own};
 const struct field_kind field_switch_if_on = {switch_print, switch_parse, switch_is_off, NULL};
 const struct field_kind field_count_if_any = {limit_print, count_parse, count_is_zero, NULL};
 const struct field_kind field_json = {json_print, json_parse, NULL, json_own};

@@ -40,6 +40,8 @@ extern const struct field_kind field_money, field_price;
 extern const struct field_kind field_price_if_known;
 /* struct list: a list; a list, or null for an absent one */
 extern const struct field_kind field_list, field_list_or_null;
+/* struct list: a list; a missing key leaves it, an absent one is not printed */
+extern const struct field_kind field_list_if_set;
 /* int, an enum whose 0 is off: true; a missing key leaves it */
 extern const struct field_kind field_switch_if_on;
 

@@ -11,7 +11,8 @@ struct profile {
     struct list bootstrap_files;   /* empty: AGENTS.md and ENVIRONMENT.md */
     struct list tools;             /* empty: all of the parent's */
     struct str pool;               /* empty: the parent's */
-    struct str schema;             /* of the child's answer, compact JSON, or STR_NONE */
+    struct list checks; /* commands that the child's work must pass; absent: the role's */
+    struct str schema;  /* of the child's answer, compact JSON, or STR_NONE */
 };
 
 struct settings;

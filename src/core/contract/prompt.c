@@ -62,6 +62,15 @@ void contract_prompt_schema(const struct contract *contract, struct buf *out)
     buf_char(out, '\n');
 }
 
+void contract_prompt_checks(const struct contract *contract, struct buf *out)
+{
+    buf_text(out, "When you have answered, these commands are run, in this order. Your work counts "
+                  "as done only when all of them succeed:\n\n");
+    for (size_t i = 0; i < contract->outputs.checks.n; i++)
+        buf_printf(out, "- %.*s\n", STR_FMT(contract->outputs.checks.items[i]));
+    buf_char(out, '\n');
+}
+
 void contract_prompt(const struct contract *contract, const struct delegation *request,
                      struct str workspace_path, struct buf *out)
 {
@@ -80,6 +89,8 @@ void contract_prompt(const struct contract *contract, const struct delegation *r
     workplace(contract, workspace_path, out);
     budget(contract, out);
     buf_text(out, "\n# Answer\n\n");
+    if (contract->outputs.checks.n > 0)
+        contract_prompt_checks(contract, out);
     if (contract->outputs.schema.p)
         contract_prompt_schema(contract, out);
     else

@@ -49,6 +49,14 @@ const struct pool *settings_pool(const struct settings *settings, struct str nam
     return NULL;
 }
 
+struct list settings_role_checks(const struct settings *settings, struct str role)
+{
+    for (size_t i = 0; i < settings->role_checks_count; i++)
+        if (str_eq(settings->role_checks[i].role, role))
+            return settings->role_checks[i].checks;
+    return LIST_NONE;
+}
+
 struct str settings_role_schema(const struct settings *settings, struct str role)
 {
     for (size_t i = 0; role.n > 0 && i < settings->role_outputs_count; i++)
@@ -153,6 +161,7 @@ static const struct field profile_fields[] = {
     {"tools", &field_list, PROFILE(tools), NULL},
     {"pool", &field_text_or_null, PROFILE(pool), NULL},
     {"schema", &field_json_if_any, PROFILE(schema), NULL},
+    {"checks", &field_list_if_set, PROFILE(checks), NULL},
     {0},
 };
 #undef PROFILE
@@ -264,6 +273,41 @@ static int skills_parse(struct arena *arena, const struct js *value, const char 
 static bool skills_are_none(const void *at)
 {
     return ((const struct settings *)at)->skill_count == 0;
+}
+
+static void role_checks_print(struct jw *w, const void *at)
+{
+    const struct settings *settings = at;
+    jw_object(w);
+    for (size_t i = 0; i < settings->role_checks_count; i++) {
+        jw_key_str(w, settings->role_checks[i].role);
+        field_list.print(w, &settings->role_checks[i].checks);
+    }
+    jw_end_object(w);
+}
+
+static int role_checks_parse(struct arena *arena, const struct js *value, const char *where,
+                             void *at, struct err *err)
+{
+    struct settings *settings = at;
+    size_t n = js_count(value), done = 0;
+    struct str key;
+    const struct js *checks;
+    if (js_kind(value) != JS_OBJECT || n > LIST_ITEMS_MAX)
+        return err_set(err, ERR_CORRUPT, "%s: expected roles and checks", where);
+    settings->role_checks = arena_alloc(arena, (n + 1) * sizeof *settings->role_checks);
+    for (void *i = js_next(value, NULL, &key, &checks); i; i = js_next(value, i, &key, &checks)) {
+        settings->role_checks[done].role = arena_copy(arena, key);
+        if (field_list.parse(arena, checks, where, &settings->role_checks[done++].checks, err))
+            return -1;
+    }
+    settings->role_checks_count = done;
+    return 0;
+}
+
+static bool role_checks_are_none(const void *at)
+{
+    return ((const struct settings *)at)->role_checks_count == 0;
 }
 
 static void overrides_print(struct jw *w, const void *at)
@@ -383,6 +427,8 @@ static const struct field_kind profiles_kind = {profiles_print, profiles_parse, 
 static const struct field_kind role_outputs_kind = {role_outputs_print, role_outputs_parse,
                                                     role_outputs_are_none, NULL};
 static const struct field_kind skills_kind = {skills_print, skills_parse, skills_are_none, NULL};
+static const struct field_kind role_checks_kind = {role_checks_print, role_checks_parse,
+                                                   role_checks_are_none, NULL};
 static const struct field_kind overrides_kind = {overrides_print, overrides_parse, NULL, NULL};
 static const struct field_kind enabled_kind = {enabled_print, enabled_parse, NULL, NULL};
 static const struct field_kind inherit_kind = {inherit_print, inherit_parse, NULL, NULL};
@@ -438,6 +484,7 @@ static const struct field settings_fields[] = {
     {"profiles", &profiles_kind, 0, NULL},
     {"role_schemas", &role_outputs_kind, 0, NULL},
     {"test_directories", &field_list_if_any, SETTING(test_directories), NULL},
+    {"checks", &role_checks_kind, 0, NULL},
     {"reuse_results", &field_switch_if_on, SETTING(reuse_results), NULL},
     {"idle_timeout_ms", &field_count_if_any, SETTING(idle_timeout_ms), NULL},
     {"skills", &skills_kind, 0, NULL},

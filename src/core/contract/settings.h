@@ -78,6 +78,11 @@ struct settings {
         struct str role, schema; /* schema: compact JSON */
     } * role_outputs;            /* roles: of whose answers something is demanded */
     size_t role_outputs_count;
+    struct role_checks {
+        struct str role; /* empty: every child that may change something */
+        struct list checks;
+    } * role_checks; /* commands that work must pass */
+    size_t role_checks_count;
     int reuse_results;       /* SWITCH_ON: sub_agent.cache */
     int64_t idle_timeout_ms; /* of a child's attempt from which nothing comes; 0: any time */
     struct skill_listed
@@ -91,6 +96,8 @@ struct settings {
 void settings_init(struct settings *settings); /* the built-in defaults above, no models */
 const struct model_settings *settings_model(const struct settings *settings, struct str name);
 const struct pool *settings_pool(const struct settings *settings, struct str name); /* NULL: none */
+/* The checks of a role, "" for those of all children; an absent list where there are none. */
+struct list settings_role_checks(const struct settings *settings, struct str role);
 /* The schema of a role's answers, or STR_NONE. */
 struct str settings_role_schema(const struct settings *settings, struct str role);
 void settings_print(const struct settings *settings, struct jw *w);

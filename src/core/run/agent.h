@@ -22,11 +22,12 @@ enum outcome outcome_parse(struct str text);
 enum phase {
     PHASE_NEW, /* created, has no slot yet */
     PHASE_READY, /* may ask its model: waits for a slot or for budget, or is being advanced right now */
-    PHASE_ASKING,  /* a model request is out */
-    PHASE_BACKOFF, /* waits before the request is tried again */
-    PHASE_TOOLS,   /* calls of the last reply are being worked on */
-    PHASE_JOINING, /* has answered; jobs that it left open are still at work */
-    PHASE_DONE,    /* outcome is known */
+    PHASE_ASKING,   /* a model request is out */
+    PHASE_BACKOFF,  /* waits before the request is tried again */
+    PHASE_TOOLS,    /* calls of the last reply are being worked on */
+    PHASE_JOINING,  /* has answered; jobs that it left open are still at work */
+    PHASE_CHECKING, /* has answered; its contract's checks run */
+    PHASE_DONE,     /* outcome is known */
 };
 
 enum call_state {
@@ -126,6 +127,9 @@ struct agent {
     size_t steered_told;          /* of those, told in this attempt */
     enum outcome joining;         /* how it ends when its last job has */
     struct str joining_error;
+    enum { CHECKS_DUE, CHECKS_PASSED } checks;
+    struct str check_id;  /* of the checks that run, or ran last */
+    struct str evidence;  /* JSON: what they showed */
     int64_t context_size; /* when it ended */
 
     struct str request_id; /* of the model request that is out */
@@ -142,7 +146,7 @@ struct agent {
     int64_t attempt;        /* of the agent, 0-based */
     int64_t turns_alike;    /* identical turns in a row */
     int64_t nudges;         /* cut or empty replies in a row */
-    int64_t corrections;    /* answers that did not match outputs.schema */
+    int64_t corrections;    /* wrong answers and failed checks that it was told of */
     uint64_t last_turn;     /* mark of its calls */
     enum {
         TURNS_FREE,

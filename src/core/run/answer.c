@@ -4,7 +4,6 @@
 #include "core/contract/schema.h"
 #include "core/run/state.h"
 
-#define CORRECTIONS_MAX 2
 #define PROBLEMS_BYTES 8192
 
 static struct str trimmed(struct str text)

@@ -19,6 +19,8 @@ apply_fn apply_refused;
 apply_fn apply_reused;
 apply_fn apply_awaiting;
 apply_fn apply_joining;
+apply_fn apply_checking;
+apply_fn apply_checked;
 apply_fn apply_steered;
 apply_fn apply_started;
 apply_fn apply_attempt;

@@ -105,3 +105,31 @@ int apply_call_finished(struct run *run, struct agent *agent, const struct event
     slot_enqueue(run, agent, e->seq);
     return 0;
 }
+
+/* How it ends when the checks pass is kept where that stands for an agent that waits for its jobs. */
+int apply_checking(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    if (agent->phase == PHASE_DONE || agent->children_open > 0)
+        return apply_out_of_place(e, err);
+    agent->joining = outcome_parse(e->outcome);
+    agent->joining_error = arena_copy(&agent->arena, e->error);
+    agent->check_id = arena_printf(&agent->arena, "k%llu", (unsigned long long)e->seq);
+    agent->phase = PHASE_CHECKING;
+    budget_unqueue(run, agent);
+    timer_set(run, agent, TIMER_BACKOFF, 0);
+    return 0;
+}
+
+int apply_checked(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    if (agent->phase != PHASE_CHECKING || !str_eq(agent->check_id, e->call_id))
+        return apply_out_of_place(e, err);
+    agent->checks = str_is(e->outcome, "ok") ? CHECKS_PASSED : CHECKS_DUE;
+    agent->evidence = arena_copy(&agent->arena, e->evidence);
+    modified_add(run, agent, e->files_modified);
+    run->changes++;
+    agent->phase = PHASE_READY;
+    if (agent->slot == SLOT_NONE && str_is(e->outcome, "failed"))
+        slot_enqueue(run, agent, e->seq);
+    return 0;
+}

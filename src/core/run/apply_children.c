@@ -14,6 +14,7 @@ static void attempt_reset(struct run *run, struct agent *agent)
     calls_forget(agent);
     agent->context_known = agent->context_new = 0;
     agent->tries = agent->turns_alike = agent->nudges = agent->corrections = 0;
+    agent->checks = CHECKS_DUE;
     agent->turns = TURNS_FREE;
     agent->limit_outcome = OUTCOME_NONE;
     agent->stopping = OUTCOME_NONE;

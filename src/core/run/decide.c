@@ -269,6 +269,8 @@ static size_t list_unfinished(struct deciding *d, const struct agent *agent,
     size_t n = 0;
     if (agent->phase == PHASE_ASKING)
         list[n++] = (struct unfinished){agent->no, keep(d, agent->request_id)};
+    if (agent->phase == PHASE_CHECKING)
+        list[n++] = (struct unfinished){agent->no, keep(d, agent->check_id)};
     for (size_t i = 0; agent->phase == PHASE_TOOLS && i < agent->call_count; i++) {
         const struct call *call = &agent->calls[i];
         if (call->state != CALL_WAITING && call->state != CALL_DONE)
@@ -282,7 +284,7 @@ static size_t unfinished_max(const struct run *run)
 {
     size_t n = 0;
     for (uint32_t no = 0; no < run->agent_count; no++)
-        n += run->agents[no]->call_count + 2;
+        n += run->agents[no]->call_count + 2; /* one request or one run of checks, and itself */
     return n;
 }
 
@@ -292,6 +294,8 @@ static void resume_one(struct deciding *d, const struct unfinished *item)
     struct agent *agent = run_agent_at(d->run, item->agent_no);
     if (agent->phase == PHASE_ASKING && str_eq(agent->request_id, item->call_id)) {
         turn_interrupted(d, agent);
+    } else if (agent->phase == PHASE_CHECKING && str_eq(agent->check_id, item->call_id)) {
+        checks_resume(d, agent);
     } else if (item->call_id.p != NULL && agent->phase == PHASE_TOOLS) {
         struct call *call = call_find(agent, item->call_id);
         if (call != NULL)
@@ -522,6 +526,18 @@ static void on_failure(struct deciding *d, struct agent *agent, const struct inp
     turn_failed(d, agent, failure);
 }
 
+static void on_checked(struct deciding *d, struct agent *agent, const struct input *input)
+{
+    struct event *e = fact(d, agent->no, EVENT_AGENT_CHECKED);
+    e->call_id = keep(d, agent->check_id);
+    e->outcome = str_from(checked_text(input->checked));
+    e->text = input->text;
+    e->evidence = sound_json(input->evidence, STR_NONE);
+    e->files_modified = sound_json(input->files_modified, STR_NONE);
+    emit(d, e);
+    checks_ended(d, agent, input->checked, input->text);
+}
+
 static void on_answer(struct deciding *d, const struct input *input)
 {
     struct agent *agent = run_agent_at(d->run, input->agent_no);
@@ -534,6 +550,11 @@ static void on_answer(struct deciding *d, const struct input *input)
             on_reply(d, agent, input);
         else
             on_failure(d, agent, input);
+        return;
+    }
+    if (input->kind == INPUT_CHECKED) {
+        if (agent->phase == PHASE_CHECKING && str_eq(agent->check_id, input->call_id))
+            on_checked(d, agent, input);
         return;
     }
     struct call *call = agent->phase == PHASE_TOOLS ? call_find(agent, input->call_id) : NULL;

@@ -27,9 +27,10 @@ static struct agent *named_child(struct deciding *d, const struct agent *agent,
 static const char *doing(const struct agent *child)
 {
     static const char *const phases[] = {
-        [PHASE_NEW] = "waiting for a slot",  [PHASE_READY] = "waiting for a slot or budget",
-        [PHASE_ASKING] = "asking its model", [PHASE_BACKOFF] = "waiting before it asks again",
-        [PHASE_TOOLS] = "using tools",       [PHASE_JOINING] = "waiting for its jobs"};
+        [PHASE_NEW] = "waiting for a slot",     [PHASE_READY] = "waiting for a slot or budget",
+        [PHASE_ASKING] = "asking its model",    [PHASE_BACKOFF] = "waiting before it asks again",
+        [PHASE_TOOLS] = "using tools",          [PHASE_JOINING] = "waiting for its jobs",
+        [PHASE_CHECKING] = "running its checks"};
     if (child->phase != PHASE_DONE)
         return child->stopping != OUTCOME_NONE ? "being stopped" : phases[child->phase];
     return child->life == LIFE_WAITING_FOR_MERGE ? "held until agent_merge or agent_cancel"
@@ -105,7 +106,7 @@ static void send_start(struct deciding *d, struct agent *agent, struct call *cal
         else if (text.n > MESSAGE_BYTES_MAX)
             err_set(&why, ERR_USAGE, "message may have at most %d bytes", MESSAGE_BYTES_MAX);
         else if (child->phase == PHASE_DONE || child->phase == PHASE_JOINING ||
-                 child->stopping != OUTCOME_NONE)
+                 child->phase == PHASE_CHECKING || child->stopping != OUTCOME_NONE)
             err_set(&why, ERR_USAGE, "sub-agent %.*s has ended; agent_result shows what it said",
                     STR_FMT(child->task_id));
     }

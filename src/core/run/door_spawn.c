@@ -33,6 +33,7 @@ static int read_request(struct deciding *d, const struct js *arguments, struct d
     request->name = (*profile)->name;
     request->pool = (*profile)->pool;
     request->schema = (*profile)->schema;
+    request->checks = (*profile)->checks;
     if (request->allowed_tools.state == LIST_ABSENT && (*profile)->tools.n > 0)
         request->allowed_tools = (*profile)->tools;
     return 0;

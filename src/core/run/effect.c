@@ -6,8 +6,8 @@
 const char *effect_kind_text(enum effect_kind kind)
 {
     static const char *const texts[] = {"model",  "tool", "prepare", "settle",
-                                        "gather", "ask",  "abort"};
-    return kind <= EFFECT_ABORT ? texts[kind] : "?";
+                                        "gather", "ask",  "abort",   "check"};
+    return kind <= EFFECT_CHECK ? texts[kind] : "?";
 }
 
 uint64_t effect_mark(uint64_t mark, const struct effect *e)

@@ -16,6 +16,7 @@ enum effect_kind {
                    agent go on? `arguments` has its tool_calls and hard_stop_at. Tool ask_user: the question itself →
                    an answer message */
     EFFECT_ABORT, /* end the call's running effect; it still answers, with FAILURE (cancelled), LOST or RESULT */
+    EFFECT_CHECK, /* run the contract's checks, `arguments` has them → CHECKED */
 };
 
 struct effect {

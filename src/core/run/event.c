@@ -356,6 +356,14 @@ void event_summary(const struct event *e, struct buf *out)
     case EVENT_RUN_JOINING:
         buf_text(out, "has answered; waits for its open jobs");
         break;
+    case EVENT_AGENT_CHECKING:
+        buf_text(out, "has answered; runs its checks ");
+        add_line(out, e->checks);
+        break;
+    case EVENT_AGENT_CHECKED:
+        add_label(out, e->outcome, ": ");
+        add_line(out, e->text);
+        break;
     case EVENT_RUN_PAUSED:
         buf_printf(out, "%lld tool calls made: go on?", (long long)e->count);
         break;

@@ -110,7 +110,9 @@ struct contract;
     X(after, S)                                                                                    \
     X(files_read, J)                                                                               \
     X(files_modified, J)                                                                           \
-    X(files, J) /* path and text, error, or `same`: seq of the event that has the same text */     \
+    X(files, J)    /* path and text, error, or `same`: seq of the event that has the same text */  \
+    X(checks, J)   /* commands that must succeed */                                                \
+    X(evidence, J) /* what each check showed */                                                    \
     X(clamps, J)                                                                                   \
     X(depth, I)                                                                                    \
     X(count, I)                                                                                    \
@@ -150,6 +152,8 @@ struct contract;
     X(AGENT_AWAITING, "agent.awaiting", (jobs))                                                    \
     X(AGENT_STEERED, "agent.steered", (text))                                                      \
     X(RUN_JOINING, "run.joining", (outcome, error))                                                \
+    X(AGENT_CHECKING, "agent.checking", (outcome, error, checks))                                  \
+    X(AGENT_CHECKED, "agent.checked", (effects, outcome, text, evidence, files_modified))          \
     X(RUN_PAUSED, "run.paused", (count))                                                           \
     X(RUN_UNPAUSED, "run.unpaused", (outcome))                                                     \
     X(AGENT_MESSAGE, "agent.message", (role, note, text, opening))                                 \

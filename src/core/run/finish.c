@@ -179,6 +179,8 @@ void agent_finish(struct deciding *d, struct agent *agent, enum outcome outcome,
     answer_settle(d, agent, &ending);
     if (agent->children_open > 0)
         join(d, agent, &ending);
+    else if (checks_begin(d, agent, &ending))
+        return; /* checks_ended comes back here */
     else if (agent->no == 0)
         close_run(d, agent, &ending);
     else
@@ -218,6 +220,8 @@ void agent_stop(struct deciding *d, struct agent *agent, enum outcome outcome, s
     emit(d, e);
     if (agent->phase == PHASE_ASKING)
         abort_effect(d, agent, agent->request_id);
+    if (agent->phase == PHASE_CHECKING)
+        abort_effect(d, agent, agent->check_id);
     /* Counts are read anew each time: stopping the last child may end this agent and drop its calls. */
     for (size_t i = 0; agent->phase == PHASE_TOOLS && i < agent->call_count; i++) {
         const struct call *call = &agent->calls[i];

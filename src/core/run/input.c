@@ -76,6 +76,21 @@ static void times_from(const struct event *e, struct input *input)
     input->total_ms = e->total_ms == EVENT_ABSENT ? 0 : e->total_ms;
 }
 
+static const char *const checked_texts[] = {
+    [CHECKED_OK] = "ok", [CHECKED_FAILED] = "failed", [CHECKED_NOT_RUN] = "not_run"};
+
+const char *checked_text(enum checked checked)
+{
+    return checked_texts[checked];
+}
+
+enum checked checked_parse(struct str text)
+{
+    return str_is(text, "ok")       ? CHECKED_OK
+           : str_is(text, "failed") ? CHECKED_FAILED
+                                    : CHECKED_NOT_RUN;
+}
+
 int input_from_event(const struct event *e, struct arena *arena, struct input_storage *storage,
                      struct input *input, struct err *err)
 {
@@ -125,6 +140,13 @@ int input_from_event(const struct event *e, struct arena *arena, struct input_st
         input->text = e->text;
         input->outcome = str_is(e->outcome, "ok") ? TOOL_OK : TOOL_ERROR;
         input->files_read = e->files_read;
+        input->files_modified = e->files_modified;
+        return 0;
+    case EVENT_AGENT_CHECKED:
+        input->kind = INPUT_CHECKED;
+        input->checked = checked_parse(e->outcome);
+        input->text = e->text;
+        input->evidence = e->evidence;
         input->files_modified = e->files_modified;
         return 0;
     case EVENT_FACTS_GATHERED:

@@ -17,6 +17,7 @@ enum input_kind {
     INPUT_RESULT,   /* a tool ended */
     INPUT_LOST,     /* a tool's outcome cannot be known (after a crash, or aborted half-way) */
     INPUT_FACTS,    /* what a GATHER effect read */
+    INPUT_CHECKED,  /* the contract's checks were run */
     INPUT_SILENT,   /* an effect has shown no sign of life for a while */
 };
 
@@ -47,9 +48,15 @@ struct input {
     struct str files_read, files_modified; /* JSON arrays of paths, or STR_NONE */
     /* INPUT_FACTS */
     struct gathering gathering;
+    /* INPUT_CHECKED, with text and files_modified */
+    enum checked { CHECKED_OK, CHECKED_FAILED, CHECKED_NOT_RUN } checked;
+    struct str evidence; /* JSON array of what each check showed, or STR_NONE */
     /* INPUT_SILENT */
     int64_t idle_ms; /* since its last sign of life */
 };
+
+const char *checked_text(enum checked checked);
+enum checked checked_parse(struct str text); /* what is not known was not run */
 
 /* Rebuilds the input that a logged fact carries, for replay. reply and failure storage is the caller's; strings live in
  * the arena or in the event. CORRUPT when the event is no fact. */

@@ -111,6 +111,8 @@ struct str result_object(struct deciding *d, const struct agent *agent, const st
     jw_kstr(&w, "model_requested", agent->contract.model.model);
     jw_kstr(&w, "model_effective", agent->model_effective);
     print_clamps(&w, &agent->contract);
+    if (agent->evidence.n > 0)
+        jw_kraw(&w, "checks", agent->evidence);
     jw_end_object(&w);
     struct str json = keep(d, buf_view(&out));
     buf_release(&out);

@@ -179,7 +179,7 @@ enum outcome run_outcome(const struct run *run)
 
 bool agent_busy(const struct agent *agent)
 {
-    if (agent->phase == PHASE_ASKING)
+    if (agent->phase == PHASE_ASKING || agent->phase == PHASE_CHECKING)
         return true;
     const size_t *in = agent->calls_in;
     return agent->phase == PHASE_TOOLS &&
@@ -289,6 +289,8 @@ static void print_agent(struct buf *out, const struct agent *a)
     print_list(out, "steered", &a->steered);
     buf_printf(out, " told=%zu", a->steered_told);
     buf_printf(out, " joining=%s:%.*s", outcome_text(a->joining), STR_FMT(a->joining_error));
+    buf_printf(out, " checks=%d:%.*s:%.*s", (int)a->checks, STR_FMT(a->check_id),
+               STR_FMT(a->evidence));
     print_list(out, "read", &a->files_read);
     print_list(out, "modified", &a->files_modified);
     buf_printf(out, " clashes=%zu", a->clash_count);

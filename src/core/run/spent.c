@@ -68,6 +68,8 @@ static void charge(struct agent *agent, const struct event *e)
         spent->ms[agent->slot == SLOT_QUEUED ? SPENT_SLOT : SPENT_BUDGET] += passed;
     else if (agent->phase == PHASE_BACKOFF)
         spent->ms[SPENT_BACKOFF] += passed;
+    else if (agent->phase == PHASE_CHECKING)
+        spent->ms[SPENT_TOOLS] += passed;
     else if (agent->phase == PHASE_TOOLS)
         spent->ms[call_place(agent)] += passed;
 }

@@ -193,6 +193,13 @@ bool answer_corrected(struct deciding *d, struct agent *agent);
 void answer_settle(struct deciding *d, const struct agent *agent, struct ending *ending);
 bool ending_worked(enum outcome outcome); /* children.c: completed, or out of budget */
 
+/* checks.c: agents whose contract has checks */
+#define CORRECTIONS_MAX 2 /* of an answer or of work, in one attempt */
+/* Runs the checks where this ending counts as work and they have not passed; false: none are due. */
+bool checks_begin(struct deciding *d, struct agent *agent, const struct ending *ending);
+void checks_ended(struct deciding *d, struct agent *agent, enum checked checked, struct str text);
+void checks_resume(struct deciding *d, struct agent *agent); /* they were lost in a crash */
+
 /* The result object of CONTRACT.md as JSON, in the decision's arena. */
 struct str result_object(struct deciding *d, const struct agent *agent,
                          const struct ending *ending);
