@@ -31,9 +31,9 @@ enum config_type {
     TYPE_PERMISSION,
     TYPE_GATE,
     TYPE_SPEED,
-    TYPE_COMMANDS,     /* a list of commands for sh */
-    TYPE_SCHEMA, /* a JSON Schema for answers; its compact JSON inside */
-    TYPE_SEARCH, /* a kind of search service */
+    TYPE_COMMANDS, /* a list of commands for sh */
+    TYPE_SCHEMA,   /* a JSON Schema for answers; its compact JSON inside */
+    TYPE_SEARCH,   /* a kind of search service */
     TYPE_COUNT_OF_TYPES
 };
 
