@@ -335,7 +335,8 @@ int web_get(const struct web_request *request, struct web_answer *answer, struct
         buf_clear(&location);
         if (hop_run(&hop, &location, err) != 0) {
             if (redirects > 0)
-                err_prefix(err, "after %zu redirects", redirects);
+                err_prefix(err, "after %zu %s", redirects,
+                           redirects == 1 ? "redirect" : "redirects");
             break;
         }
         result = 0;

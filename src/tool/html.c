@@ -243,10 +243,10 @@ static void open_element(struct conversion *c, const struct html_token *token)
         open_link(c, token);
         break;
     case MEANS_BLOCK:
-    case MEANS_ROW:
-        if (strcmp(token->name, "tr") == 0)
-            row(c);
         markdown_break(m, 1);
+        break;
+    case MEANS_ROW:
+        row(c);
         break;
     case MEANS_PARAGRAPH:
         markdown_break(m, 2);

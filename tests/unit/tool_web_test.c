@@ -299,7 +299,7 @@ static void a_redirect_is_looked_up_and_checked_again(void **state)
     snprintf(url, sizeof url, "http://rebind.test:%d/moved", loopback_port(f->server));
     assert_int_equal(get(f, url, &fickle, &err), -1);
     assert_int_equal(err.class, ERR_DENIED);
-    assert_contains(err.message, "after 1 redirects: rebind.test leads to 127.0.0.2");
+    assert_contains(err.message, "after 1 redirect: rebind.test leads to 127.0.0.2");
     assert_int_equal(fickle.calls, 2);
     fickle = (struct fickle){.answers = {"127.0.0.1", "127.0.0.1", "127.0.0.1"}};
     assert_int_equal(get(f, url, &fickle, &err), 200);
