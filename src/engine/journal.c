@@ -3,6 +3,7 @@
 #include "engine/journal.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #define GROUP_MAX 1024 /* batches in one transaction: bounds how long the others wait */
@@ -126,6 +127,7 @@ int journal_new(uv_loop_t *loop, const struct store_opener *opener, journal_appe
                 void *user, struct journal **out, struct err *err)
 {
     struct journal *journal = calloc(1, sizeof *journal);
+    sigset_t all, before;
     if (journal == NULL)
         abort();
     journal->opener = *opener;
@@ -137,7 +139,11 @@ int journal_new(uv_loop_t *loop, const struct store_opener *opener, journal_appe
     pthread_cond_init(&journal->wake, NULL);
     uv_async_init(loop, &journal->async, on_async);
     journal->async.data = journal;
+    /* Signals are the loop's. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
     journal->has_thread = pthread_create(&journal->thread, NULL, writer, journal) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!journal->has_thread) {
         err_set(&journal->open_err, ERR_IO, "cannot start the journal's thread");
     } else {
