@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/path.h"
+#include "base/pathrule.h"
 #include "os/scope.h"
 
 #define TARGET_MAX 4096
@@ -46,7 +47,7 @@ static bool is_named(struct str path, const char *name)
 static bool within_any(struct vcs_list list, struct str path)
 {
     for (size_t i = 0; i < list.count; i++)
-        if (path_within(path, list.items[i]))
+        if (pathrule_holds(list.items[i], path))
             return true;
     return false;
 }

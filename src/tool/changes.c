@@ -11,6 +11,7 @@
 #include "tool/file.h"
 #include "tool/listing.h"
 #include "tool/result.h"
+#include "tool/writable.h"
 
 #define DEPTH_MAX 64
 #define FIRST_ROOM 256
@@ -133,15 +134,14 @@ struct changes *changes_take(const struct tool_context *context)
     if (snapshot == NULL)
         abort();
     arena_init(&snapshot->arena);
-    struct str *paths = arena_alloc(&snapshot->arena, (context->write_count + 1) * sizeof *paths);
-    for (size_t i = 0; i < context->write_count; i++)
-        paths[i] = arena_copy(&snapshot->arena, context->write_paths[i]);
-    qsort(paths, context->write_count, sizeof *paths, by_path);
+    struct writable writable;
+    writable_places(context, &snapshot->arena, &writable);
+    qsort(writable.paths, writable.count, sizeof *writable.paths, by_path);
     struct str last = STR_NONE;
-    for (size_t i = 0; i < context->write_count && snapshot->state == SNAPSHOT_WHOLE; i++) {
-        if (last.p != NULL && path_within(paths[i], last))
+    for (size_t i = 0; i < writable.count && snapshot->state == SNAPSHOT_WHOLE; i++) {
+        if (last.p != NULL && path_within(writable.paths[i], last))
             continue;
-        last = paths[i];
+        last = writable.paths[i];
         take_path(context, snapshot, last);
     }
     return snapshot;

@@ -6,6 +6,7 @@
 #include "tool/presence.h"
 #include "tool/reads.h"
 #include "tool/result.h"
+#include "tool/writable.h"
 
 #define KEPT_LEAST 16384 /* bytes of output that are kept at least: cleaning makes less of them */
 #define KEPT_FACTOR 4
@@ -17,13 +18,15 @@
 
 void confined_walls(const struct tool_context *context, struct sandbox_walls *walls)
 {
+    struct writable writable;
+    writable_places(context, context->arena, &writable);
     *walls = (struct sandbox_walls){
         .workspace = context->scope->fd,
         .workspace_path = str_from(context->scope->real),
         .read_paths = context->read_paths,
         .read_count = context->read_count,
-        .write_paths = context->write_paths,
-        .write_count = context->write_count,
+        .write_paths = writable.paths,
+        .write_count = writable.count,
         .hidden = context->services->hidden,
         .hidden_count = context->services->hidden_count,
         .network = context->network,

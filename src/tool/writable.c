@@ -108,3 +108,18 @@ void writable_find(const struct tool_context *context, struct arena *arena, stru
             add_place(context, arena, &rule, out);
     }
 }
+
+void writable_places(const struct tool_context *context, struct arena *arena, struct writable *out)
+{
+    size_t count = context->write_count;
+    *out = (struct writable){.count = count, .state = WRITABLE_ALL};
+    out->paths = arena_alloc(arena, (count + 1) * sizeof *out->paths);
+    for (size_t i = 0; i < count; i++) {
+        struct pathrule rule;
+        if (!pathrule_read(context->write_paths[i], &rule) || rule.reach != REACH_SELF) {
+            writable_find(context, arena, out);
+            return;
+        }
+        out->paths[i] = arena_copy(arena, context->write_paths[i]);
+    }
+}

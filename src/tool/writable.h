@@ -21,5 +21,7 @@ struct writable {
 
 /* Nearer directories come first. Never fails: a rule that comes to nothing adds nothing. */
 void writable_find(const struct tool_context *context, struct arena *arena, struct writable *out);
+/* The same, but where all rules are plain paths these as they are, there or not, without a look. */
+void writable_places(const struct tool_context *context, struct arena *arena, struct writable *out);
 
 #endif

@@ -508,6 +508,16 @@ class Roles(Case):
         self.assertEqual(tree["bin/test"], "#!/bin/sh\n")
         self.assertEqual(self.contract(1)["permissions"]["write_paths"], ["**/test", "**/tests", "**/spec", "**/__tests__"])
 
+    def test_what_a_tester_runs_writes_to_test_directories_only(self):
+        command = "for f in tests/a src/foo/tests/b src/c bin/test; do echo x >$f; done; true"
+        self.run_to_end([
+            say("ROOT", turn=0, calls=[call("spawn_agent", task="TASK0", role="tester")]), say("ROOT", "end", turn=1),
+            say("TASK0", turn=0, calls=[call("shell", command=command)]),
+            say("TASK0", "ran", turn=1)],
+            {"tests/old": "", "src/foo/tests/old": "", "bin/test": "#!/bin/sh\n"}, mode="dangerous")
+        self.assertEqual(self.space.tree(), {"tests/old": "", "tests/a": "x\n", "src/foo/tests/old": "",
+                                             "src/foo/tests/b": "x\n", "bin/test": "#!/bin/sh\n"})
+
     def test_a_tester_cannot_go_through_a_link(self):
         self.place([
             say("ROOT", turn=0, calls=[call("spawn_agent", task="TASK0", role="tester")]), say("ROOT", "end", turn=1),

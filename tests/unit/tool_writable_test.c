@@ -86,6 +86,20 @@ static void what_is_found_is_bounded_and_says_so(void **state)
     assert_int_equal(found.state, WRITABLE_CUT);
 }
 
+static void plain_paths_alone_are_places_without_a_look(void **state)
+{
+    struct fixture *f = *state;
+    struct writable found;
+    allow(f, "not/there");
+    writable_places(&f->context, &f->arena, &found);
+    assert_int_equal(found.count, 1);
+    put(f, "src/tests/a", "");
+    allow(f, "**/tests");
+    writable_places(&f->context, &f->arena, &found);
+    assert_int_equal(found.count, 1);
+    assert_true(str_is(found.paths[0], "src/tests"));
+}
+
 static int check(const char *rule, const char *path)
 {
     struct err err = ERR_INIT;
@@ -114,6 +128,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(plain_rules_come_to_themselves_where_they_are_there,
                                         fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(what_is_found_is_bounded_and_says_so, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(plain_paths_alone_are_places_without_a_look, fixture_setup,
                                         fixture_teardown),
         cmocka_unit_test(the_scope_opens_only_what_a_rule_holds),
     };
