@@ -3,6 +3,7 @@
 #include "tool_fixture.h"
 
 #include "tool/glob.h"
+#include "tool/listing.h"
 
 static void touch(struct fixture *f, const char *path, time_t when)
 {
@@ -178,10 +179,20 @@ static void deep_trees_end(void **state)
     assert_contains(call_ok(f, "search", "{\"pattern\":\"leaf\"}"), "could not be searched");
 }
 
+static void note_progress(void *user, struct str text)
+{
+    struct buf *said = user;
+    buf_printf(said, "%.*s;", STR_FMT(text));
+}
+
 static void ten_thousand_files_are_found_and_shown_in_part(void **state)
 {
     struct fixture *f = *state;
+    struct buf said;
     char path[64];
+    buf_init(&said, 1000);
+    f->context.progress = note_progress;
+    f->context.progress_user = &said;
     for (int i = 0; i < 10000; i++) {
         snprintf(path, sizeof path, "d%d/f%05d", i % 10, i);
         put(f, path, "");
@@ -189,10 +200,28 @@ static void ten_thousand_files_are_found_and_shown_in_part(void **state)
     const char *text = call_ok(f, "search", "{\"pattern\":\"f*\",\"sort\":\"name\"}");
     assert_contains(text, "d0/f00000\nd0/f00010\n");
     assert_contains(text, "[truncated: 100 of 10000 files; ask for");
+    assert_string_equal(said.p, "5000 files;10000 files;");
+    buf_release(&said);
+    f->context.progress = NULL;
     f->context.max_result = 1000;
     text = call_ok(f, "search", "{\"pattern\":\"f*\",\"max_results\":1000}");
     assert_contains(text, "of 10000 files");
     assert_true(f->result.text.n <= 1000);
+}
+
+static void a_directory_with_more_names_than_are_read_is_counted(void **state)
+{
+    struct fixture *f = *state;
+    char path[400];
+    put(f, "many/f", "");
+    for (int i = 0; i < LISTING_MAX; i++) {
+        snprintf(path, sizeof path, "%s/many/f%d", f->workspace, i);
+        assert_int_equal(link(in_workspace(f, "many/f"), path), 0);
+        arena_reset(&f->arena);
+    }
+    const char *text = call_ok(f, "search", "{\"pattern\":\"f*\",\"max_results\":1}");
+    assert_contains(text, "[truncated: 1 of 50000 files");
+    assert_contains(text, "[1 files or directories could not be searched]");
 }
 
 static void a_cancelled_search_ends_with_an_error(void **state)
@@ -230,6 +259,7 @@ int main(void)
         TEST(unreadable_directories_are_counted),
         TEST(deep_trees_end),
         TEST(ten_thousand_files_are_found_and_shown_in_part),
+        TEST(a_directory_with_more_names_than_are_read_is_counted),
         TEST(a_cancelled_search_ends_with_an_error),
         TEST(a_path_outside_the_contract_is_refused),
     };
