@@ -55,8 +55,9 @@ struct sandbox_command {
 
 struct sandbox_outcome {
     enum { SANDBOX_EXITED, SANDBOX_KILLED, SANDBOX_TIMEOUT, SANDBOX_CANCELLED } end;
-    int code;       /* exit status, or the signal */
-    char note[128]; /* why it was killed, where it was for using too much; or empty */
+    int code;           /* exit status, or the signal */
+    char note[128];     /* why it was killed, where it was for using too much; or empty */
+    struct str missing; /* walls that did not stand, as the port's own `missing`; a view into it */
     struct buf output, errors;
     uint64_t output_bytes, errors_bytes;
     int64_t wall_ms;

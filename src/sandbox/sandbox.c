@@ -230,6 +230,7 @@ static int run(void *self, const struct sandbox_walls *walls, const struct sandb
         process_outcome_release(&ran);
         goto out;
     }
+    outcome->missing = sandbox->port.missing;
     outcome->output = ran.output;
     outcome->errors = ran.errors;
     outcome->output_bytes = ran.output_bytes;

@@ -164,6 +164,9 @@ void confined_end(const struct sandbox_outcome *outcome, int64_t wall_ms, struct
         buf_text(out, "cancelled; all of its processes were killed");
         break;
     }
+    if (outcome->missing.n > 0)
+        buf_printf(out, "; without these walls, which the operator turned off: %.*s",
+                   STR_FMT(outcome->missing));
 }
 
 /* A carriage return takes a terminal back to the line's start: what stood there is overwritten. */

@@ -4,7 +4,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from harness import Workspace, json_lines  # noqa: E402
+from harness import ModelServer, Workspace, json_lines  # noqa: E402
 
 
 class WallsTest(unittest.TestCase):
@@ -29,6 +29,19 @@ class WallsTest(unittest.TestCase):
         walls = [line for line in self.checks(config="sandbox: {seccomp: false}\n") if line["name"] == "walls"]
         self.assertEqual(walls[0]["verdict"], "warn")
         self.assertIn('turned off the wall "seccomp"', walls[0]["text"])
+
+    def test_a_result_tells_which_walls_were_off(self):
+        rules = [{"when": {"turn": 0}, "reply": {"calls": [{"name": "shell", "arguments": {"command": "echo hi"}}]}},
+                 {"reply": {"text": "done"}}]
+        models = [{"id": "scripted", "window": 131072, "max_output": 8192}]
+        with ModelServer({"models": models, "rules": rules}) as server, \
+                Workspace(config="sandbox: {seccomp: false}\n") as space:
+            done = space.run(["run", "--json", "--mode", "dangerous", *server.flags(), "do it"])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("the config turned off seccomp", done.stderr)
+            events = space.events(json_lines(done.stdout)[0]["run_id"])
+            texts = [event["payload"]["text"] for event in events if event["type"] == "tool.finished"]
+            self.assertRegex(texts[0], "exit code 0 .*the operator turned off: seccomp")
 
     def test_a_project_cannot_turn_a_wall_off(self):
         with Workspace() as space:

@@ -227,6 +227,8 @@ static void with_the_switch_off_it_runs_there_and_says_so(void **state)
     check_str(sandbox_port(room->sandbox)->missing, "");
     BARE(room);
     check_str(sandbox_port(room->sandbox)->missing, "namespaces");
+    assert_int_equal(sandbox_room_run(room, "true"), 0);
+    check_str(room->outcome.missing, "namespaces");
 }
 
 /* --- fewer walls ------------------------------------------------------------------------------------------------------------- */
