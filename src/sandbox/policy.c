@@ -313,6 +313,9 @@ int policy_print(const struct policy *policy, struct guards *guards, struct buf 
         add_hidden(policy, &area, &head.hidden);
     struct list views = list_begin(&area, &head.views);
     int result = check_without_namespaces(policy, err);
+    if (result == 0 && str_is(policy->walls->workspace_path, "/"))
+        result = err_set(err, ERR_DENIED,
+                         "nothing was run: the root of the file system cannot be a workspace");
     if (result == 0)
         result = add_views(policy, guards, &views, err);
     head.bytes = (uint32_t)(sizeof head + area.n);

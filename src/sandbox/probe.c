@@ -159,7 +159,9 @@ void probe_room_close(struct probe_room *room)
 
 /* --- running ---------------------------------------------------------------------------------------------------------------------- */
 
-/* 0 or the exit status; 255 where it was killed; -1: it was not run. */
+/* Beside exit statuses. */
+enum { SCRIPT_KILLED = 255, SCRIPT_NOT_RUN = -1, SCRIPT_LATE = -2 };
+
 static int run_script(struct probe_room *room, const struct sandbox_port *sandbox,
                       const struct sandbox_walls *walls, const char *script, struct err *err)
 {
@@ -174,12 +176,14 @@ static int run_script(struct probe_room *room, const struct sandbox_port *sandbo
                                       .wall_ms = PROBE_MS,
                                       .output_max = OUTPUT_MAX};
     if (sandbox->run(sandbox->self, walls, &command, &outcome, err) != 0)
-        return -1;
+        return SCRIPT_NOT_RUN;
     if (outcome.end == SANDBOX_EXITED && outcome.code != 0)
         err_set(err, ERR_DENIED, "%.*s", STR_FMT(buf_view(&outcome.output)));
     buf_release(&outcome.output);
     buf_release(&outcome.errors);
-    return outcome.end == SANDBOX_EXITED ? outcome.code : 255;
+    return outcome.end == SANDBOX_EXITED    ? outcome.code
+           : outcome.end == SANDBOX_TIMEOUT ? SCRIPT_LATE
+                                            : SCRIPT_KILLED;
 }
 
 static bool kernel_has(const struct probe *probe)
@@ -215,9 +219,10 @@ enum probe_verdict probe_run(struct probe_room *room, const struct sandbox_port 
         walls.limits = small;
     int twin = run_script(room, sandbox, &walls, probe->twin, err);
     if (twin != 0)
-        return twin < 0 ? PROBE_NOT_RUN : PROBE_TWIN_FAILS;
+        return twin == SCRIPT_NOT_RUN ? PROBE_NOT_RUN : PROBE_TWIN_FAILS;
     int attack = run_script(room, sandbox, &walls, probe->attack, err);
-    if (attack == 0)
+    /* An attack that goes on for ever was not stopped either. */
+    if (attack == 0 || attack == SCRIPT_LATE)
         return kernel_has(probe) ? PROBE_BROKEN : PROBE_OLD_KERNEL;
-    return attack < 0 ? PROBE_NOT_RUN : PROBE_HOLDS;
+    return attack == SCRIPT_NOT_RUN ? PROBE_NOT_RUN : PROBE_HOLDS;
 }

@@ -306,7 +306,8 @@ const struct probe probes[] = {
     {"limits",
      "take memory without end",
      PROBE_LIMITED,
-     PERL("for (1 .. 60) { push @m, \"x\" x 20000000; select(undef, undef, undef, 0.05) } exit 0"),
+     PERL("for (1 .. 60) { push @m, \"x\" x 20000000; select(undef, undef, undef, 0.05) } sleep "
+          "10; exit 0"),
      PERL("push @m, \"x\" x 20000000; exit 0"),
      "take a little",
      {0, 0}},

@@ -282,6 +282,14 @@ static void a_store_in_the_workspace_cannot_be_hidden_without_namespaces(void **
     assert_int_equal(room->err.class, ERR_DENIED);
 }
 
+static void the_root_of_the_machine_is_no_workspace(void **state)
+{
+    struct sandbox_room *room = *state;
+    room->walls.workspace_path = STR("/");
+    assert_int_equal(sandbox_room_try(room, "true"), -1);
+    assert_int_equal(room->err.class, ERR_DENIED);
+}
+
 static void no_file_wall_at_all_is_refused(void **state)
 {
     struct sandbox_room *room = *state;
@@ -323,6 +331,7 @@ int main(void)
         ROOM(without_namespaces_no_network_means_none),
         ROOM(without_namespaces_daemons_die_too),
         ROOM(a_store_in_the_workspace_cannot_be_hidden_without_namespaces),
+        ROOM(the_root_of_the_machine_is_no_workspace),
         ROOM(no_file_wall_at_all_is_refused),
         ROOM(one_wall_less_is_one_wall_less),
     };
