@@ -16,6 +16,7 @@
 #include "cli/question.h"
 #include "cli/refused.h"
 #include "cli/screen.h"
+#include "cli/stall.h"
 #include "cli/text.h"
 #include "os/clock.h"
 
@@ -36,6 +37,7 @@ struct driver {
     enum asker asker;
     uv_loop_t loop;
     uv_signal_t signals[SIGNAL_COUNT];
+    struct stall stall;
     struct engine *engine;
     struct id run_id;
     struct view view;
@@ -490,8 +492,10 @@ static int watch(struct driver *driver, struct err *err)
     driver->catchup.run_id = driver->run_id;
     if (start_display(driver, err) != 0)
         goto out;
+    stall_start(&driver->stall, &driver->loop);
     while (driver->state == DRIVER_RUNNING && uv_run(&driver->loop, UV_RUN_DEFAULT) != 0)
         continue;
+    stall_stop(&driver->stall);
     show_the_rest(driver);
     result = 0;
     if (driver->state == DRIVER_RUNNING)

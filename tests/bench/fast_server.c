@@ -381,10 +381,15 @@ static int server_open(struct server *server)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"children", required_argument, NULL, 'k'}, {"leads", required_argument, NULL, 'l'},
-        {"wave", required_argument, NULL, 'w'},     {"turns", required_argument, NULL, 't'},
-        {"delay-ms", required_argument, NULL, 'd'}, {"context-file", required_argument, NULL, 'c'},
-        {"hold-last", no_argument, NULL, 'h'},      {NULL, 0, NULL, 0},
+        {"children", required_argument, NULL, 'k'},
+        {"leads", required_argument, NULL, 'l'},
+        {"wave", required_argument, NULL, 'w'},
+        {"turns", required_argument, NULL, 't'},
+        {"delay-ms", required_argument, NULL, 'd'},
+        {"context-file", required_argument, NULL, 'c'},
+        {"hold-last", no_argument, NULL, 'h'},
+        {"programs", no_argument, NULL, 'p'},
+        {NULL, 0, NULL, 0},
     };
     struct server *server = calloc(1, sizeof *server);
     int option;
@@ -412,6 +417,9 @@ int main(int argc, char **argv)
             break;
         case 'c':
             server->shape.context_file = optarg;
+            break;
+        case 'p':
+            server->shape.calls = CALLS_PROGRAMS;
             break;
         case 'h':
             server->hold_last = true;

@@ -3,6 +3,7 @@ import json
 import os
 import sqlite3
 import subprocess
+import sys
 import threading
 import time
 import urllib.request
@@ -191,12 +192,12 @@ class Bench:
             if os.path.exists(store + ending):
                 os.unlink(store + ending)
 
-    def cadre(self, server, store, *words, depth=1):
+    def cadre(self, server, store, *words, depth=1, more="", variables=None):
         config = os.path.join(self.directory, "cadre.yaml")
         with open(config, "w", encoding="ascii") as file:
-            file.write(CONFIG.format(port=server.port, depth=depth))
+            file.write(CONFIG.format(port=server.port, depth=depth) + more)
         return Process([self.program("cadre"), *words, "--quiet", "--config", config, "--store", store],
-                       self.workspace, self.environment, self.left())
+                       self.workspace, {**self.environment, **(variables or {})}, self.left())
 
     def cadre_run(self, server, store, concurrent=100000, depth=1):
         return self.cadre(server, store, "run", "root", "--max-concurrent", str(concurrent), depth=depth)
@@ -225,3 +226,39 @@ def count_events(store):
         return connection.execute("SELECT count(*) FROM events").fetchone()[0]
     finally:
         connection.close()
+
+
+def count_failed_calls(store):
+    connection = sqlite3.connect("file:%s?mode=ro" % store, uri=True)
+    try:
+        return connection.execute("SELECT count(*) FROM event_log WHERE type = 'tool.finished'"
+                                  " AND json_extract(payload_json, '$.outcome') <> 'ok'").fetchone()[0]
+    finally:
+        connection.close()
+
+
+# Sleeps for a millisecond at a time until its input ends, and prints the delay that 99 of 100 moments do not exceed.
+SLEEPER = """
+import select, sys, time
+late, last = [], time.monotonic()
+while not select.select([sys.stdin], [], [], 0.001)[0]:
+    now = time.monotonic()
+    delay, last = max(0, (now - last) * 1000 - 1), now
+    while delay > 0:
+        late.append(delay)
+        delay -= 1
+    late.append(0)
+late.sort()
+print(late[int(len(late) * 0.99)])
+"""
+
+
+class Sleeper:
+    """A process that does nothing beside what is measured: how late the machine itself lets it be. `p99_ms` at the end."""
+
+    def __enter__(self):
+        self.child = subprocess.Popen([sys.executable, "-c", SLEEPER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        return self
+
+    def __exit__(self, *_):
+        self.p99_ms = float(self.child.communicate("")[0])

@@ -62,13 +62,23 @@ static void call_chunk(struct buf *out, size_t index, const char *name, const ch
     buf_release(&delta);
 }
 
-static void leaf_turn_make(struct buf *out, size_t turn)
+#define SHELL(command) "shell", "{\\\"command\\\":\\\"" command "\\\"}"
+#define GIT "git -c user.name=a -c user.email=a@b "
+
+static void leaf_turn_make(struct buf *out, size_t turn, enum shape_calls kind)
 {
-    static const char *const calls[3][2] = {
+    static const char *const files[3][2] = {
         {"read", "{\\\"path\\\":\\\"one.txt\\\"}"},
         {"ls", "{\\\"path\\\":\\\".\\\"}"},
         {"read", "{\\\"path\\\":\\\"two.txt\\\"}"},
     };
+    static const char *const programs[3][2] = {
+        {SHELL("cat one.txt two.txt | sort | wc -l")},
+        {SHELL("cd $(mktemp -d) && git init -q . && cp $OLDPWD/*.txt . && git add . && " GIT
+               "commit -qm one && git log --stat | cat")},
+        {SHELL("seq 1 20000 | sort -r | tail -2")},
+    };
+    const char *const(*calls)[2] = kind == CALLS_FILES ? files : programs;
     reply_begin(out);
     chunk(out, "\"content\":\"I look at the files first.\"", "null");
     call_chunk(out, 0, calls[turn][0], calls[turn][1]);
@@ -127,7 +137,7 @@ struct replies *replies_new(const struct shape *shape)
         abort();
     replies->shape = *shape;
     for (size_t i = 0; i < 3; i++)
-        leaf_turn_make(&replies->leaf_turn[i], i);
+        leaf_turn_make(&replies->leaf_turn[i], i, shape->calls);
     text_make(&replies->text);
     if (shape->leads > 0)
         spawn_leads_make(replies);

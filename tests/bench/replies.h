@@ -15,6 +15,7 @@ struct shape {
     size_t leads;    /* 0: the root starts the leaves itself, in waves; else so many leads do */
     size_t wave;     /* leaves that the root starts with one reply */
     size_t turns;    /* replies of a leaf that call a tool, before its last one */
+    enum shape_calls { CALLS_FILES, CALLS_PROGRAMS } calls; /* what leaves do in their turns */
     const char *context_file; /* given to each leaf as its context; NULL: none */
 };
 

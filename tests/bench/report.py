@@ -53,7 +53,6 @@ def table(bench, results, quick):
         "The root starts at most %d children with one reply, all 10,000 where they live at once; the bare clients send "
         "in the same waves." % rows.WAVE,
         "RSS is the peak of cadre's process; rows with up to 100 children are medians of 5 rounds, with 1,000 of 3.",
-        "Not measured: loop stall while shells and git run; cadre has no shell tool yet.",
     ]
     return "\n".join(head) + "\n\n" + "\n".join(lines)
 

@@ -1,4 +1,6 @@
 """The rows of the benchmark: what each one runs, what it is held against, and its target."""
+import json
+import os
 import statistics
 import subprocess
 import sys
@@ -191,6 +193,29 @@ def confined(bench, row, rounds):
               ("large ÷ small", seen["large_us"] / seen["ours_us"], 1.5))
 
 
+def stall(bench, row, children, turns):
+    """How late a timer of a millisecond fires on the loop while that many agents run shells and git all the time."""
+    found = os.path.join(bench.directory, "stall.json")
+    with measure.Server(bench, "--children", children, "--turns", turns, "--wave", children, "--programs") as server:
+        store = bench.new_store()
+        with measure.Sleeper() as sleeper:
+            sample = bench.cadre(server, store, "run", "root", "--max-concurrent", str(children),
+                                 more="permissions: {shell: allow}\n", variables={"CADRE_STALL_FILE": found}).finish()
+        if server.stats()["requests"] != expected_requests(children, 0, turns, children):
+            raise measure.Failed("cadre sent %d requests" % server.stats()["requests"])
+        failed = measure.count_failed_calls(store)
+        bench.forget_store(store)
+    if failed:
+        raise measure.Failed("%d commands failed" % failed)
+    with open(found, encoding="ascii") as file:
+        seen = json.load(file)
+    row.wall, row.peak_mb = sample.wall, sample.peak_kb / 1024
+    row.note = "p50 %.1f, p99 %.1f, p99.9 %.1f, longest %.1f ms; %.0f commands/s; p99 of a process that only sleeps: %.1f ms" % (
+        seen["p50_ms"], seen["p99_ms"], seen["p999_ms"], seen["longest_ms"], children * turns / sample.wall, sleeper.p99_ms)
+    # Where others use the machine up, nobody is woken in time.
+    row.judge("p99 ≤ 5 ms, or 1.5x a sleeper", ("p99 ms", seen["p99_ms"], max(5, 1.5 * sleeper.p99_ms)))
+
+
 def resume(bench, row, events):
     """A log of so many events whose process was killed; a leaf with ten tool turns has 64 of them."""
     turns = 10
@@ -237,6 +262,7 @@ def run_all(bench, quick, only):
     idle_row = add("idle memory", idle)
     add("journal alone, groups of %d" % GROUP, journal, 16000 if quick else 160000)
     add("confined true", confined, 50 if quick else 300)
+    add("loop stall, 8 agents with shells and git", stall, 8, 9 if quick else 60)
     for context in (False, True):
         for children in FANS[:3 if quick and context else 4 if quick else 5]:
             name = "K=%d, %d tool turns%s" % (children, TOOL_TURNS, ", 30 KB requests" if context else "")
