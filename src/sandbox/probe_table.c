@@ -77,7 +77,7 @@ const struct probe probes[] = {
     {"files",
      "write where the contract allows reading only",
      PROBE_USUAL,
-     "echo x > kept/planted || echo x >> kept/file || rm -f kept/file && [ ! -e kept/file ]",
+     "echo x > kept/planted || echo x >> kept/file || { rm -f kept/file && [ ! -e kept/file ]; }",
      "cat kept/file && echo x > src/x && rm src/x",
      "read there, and write where it may",
      {0, 0}},
