@@ -211,6 +211,7 @@ void ask_start(struct live *live, const struct effect *effect)
         .model = model->model,
         .fragments = render(live, agent, port.ops),
         .tools = offer->tools,
+        .tools_memo = offer->memo,
         .tool_count = effect->tools == TOOLS_OFFERED ? offer->tool_count : 0,
         .max_output_tokens = effect->output_limit,
         .temperature = agent->contract.model.temperature,

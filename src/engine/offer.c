@@ -3,6 +3,8 @@
 
 #include "core/run/doors.h"
 
+#define TOOLS_BYTES_MAX (64u << 20) /* as a whole request may have */
+
 static bool same_list(const struct list *a, const struct list *b)
 {
     if (a->state != b->state || a->n != b->n)
@@ -45,6 +47,14 @@ static void offer_fill(struct offer *offer, const struct tool_port *port,
     }
 }
 
+static void offer_release(struct offer *offer)
+{
+    if (offer->memo != NULL)
+        buf_release(&offer->memo->text);
+    offer->memo = NULL;
+    arena_release(&offer->arena);
+}
+
 const struct offer *offer_of(struct offers *offers, const struct tool_port *port,
                              const struct settings *settings, const struct contract *contract)
 {
@@ -59,7 +69,9 @@ const struct offer *offer_of(struct offers *offers, const struct tool_port *port
     offers->next = (offers->next + 1) % OFFERS_MAX;
     if (offers->count < OFFERS_MAX)
         offers->count++;
-    arena_release(&offer->arena);
+    offer_release(offer);
+    offer->memo = arena_alloc(&offer->arena, sizeof *offer->memo);
+    buf_init(&offer->memo->text, TOOLS_BYTES_MAX);
     offer->allowed = list_copy(&offer->arena, allowed);
     offer->roles = list_copy(&offer->arena, roles);
     offer_fill(offer, port, settings, contract);
@@ -69,6 +81,6 @@ const struct offer *offer_of(struct offers *offers, const struct tool_port *port
 void offers_release(struct offers *offers)
 {
     for (size_t i = 0; i < offers->count; i++)
-        arena_release(&offers->items[i].arena);
+        offer_release(&offers->items[i]);
     offers->count = offers->next = 0;
 }

@@ -14,6 +14,7 @@ struct offer {
     struct list allowed, roles; /* whose it is */
     struct model_tool *tools;
     size_t tool_count;
+    struct tools_memo *memo; /* their text */
 };
 
 struct offers {

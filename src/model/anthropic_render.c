@@ -8,6 +8,7 @@
 #include "model/anthropic_extras.h"
 #include "model/marks.h"
 #include "model/tool_name.h"
+#include "model/tools_text.h"
 
 /* The API keeps what it has read of a request up to a block with this mark. */
 #define CACHE_MARK ",\"cache_control\":{\"type\":\"ephemeral\"}}"
@@ -317,19 +318,15 @@ static void write_tools(struct jw *w, const struct model_request *request)
 {
     static const struct model_tool none = {
         {"none", 4}, {"No tool can be called now.", 26}, {NULL, 0}};
-    bool offered = request->tool_count > 0;
+    tools_write(w, request, write_tool);
     /* The API refuses calls in a conversation that defines no tools. */
-    if (!offered && !has_calls(request->fragments))
+    if (request->tool_count > 0 || !has_calls(request->fragments))
         return;
     jw_key(w, "tools");
     jw_array(w);
-    for (size_t i = 0; i < request->tool_count; i++)
-        write_tool(w, &request->tools[i]);
-    if (!offered)
-        write_tool(w, &none);
+    write_tool(w, &none);
     jw_end_array(w);
-    if (!offered)
-        jw_kraw(w, "tool_choice", STR("{\"type\":\"none\"}"));
+    jw_kraw(w, "tool_choice", STR("{\"type\":\"none\"}"));
 }
 
 void anthropic_render_body(const struct model_request *request, struct buf *out)

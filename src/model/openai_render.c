@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "model/openai_extras.h"
 #include "model/tool_name.h"
+#include "model/tools_text.h"
 
 static const char *role_name(enum message_role role)
 {
@@ -90,13 +91,7 @@ void openai_render_body(const struct model_request *request, struct buf *out)
     if (request->fragments.n > 0)
         jw_raw(&w, request->fragments);
     jw_end_array(&w);
-    if (request->tool_count > 0) {
-        jw_key(&w, "tools");
-        jw_array(&w);
-        for (size_t i = 0; i < request->tool_count; i++)
-            render_tool(&w, &request->tools[i]);
-        jw_end_array(&w);
-    }
+    tools_write(&w, request, render_tool);
     jw_kbool(&w, "stream", true);
     jw_key(&w, "stream_options");
     jw_object(&w);

@@ -8,6 +8,7 @@
 #include "model/marks.h"
 #include "model/responses_extras.h"
 #include "model/tool_name.h"
+#include "model/tools_text.h"
 
 #define CALL_ID_MAX ((size_t)64)
 
@@ -265,17 +266,6 @@ static void write_tool(struct jw *w, const struct model_tool *tool)
     jw_end_object(w);
 }
 
-static void write_tools(struct jw *w, const struct model_request *request)
-{
-    if (request->tool_count == 0)
-        return;
-    jw_key(w, "tools");
-    jw_array(w);
-    for (size_t i = 0; i < request->tool_count; i++)
-        write_tool(w, &request->tools[i]);
-    jw_end_array(w);
-}
-
 void responses_render_body(const struct model_request *request, struct buf *out)
 {
     struct str text = request->fragments;
@@ -287,7 +277,7 @@ void responses_render_body(const struct model_request *request, struct buf *out)
     jw_kstr(&w, "model", request->model);
     write_instructions(&w, &text);
     write_input(&w, text, responses_host(request->base_url), use);
-    write_tools(&w, request);
+    tools_write(&w, request, write_tool);
     jw_kbool(&w, "stream", true);
     jw_kbool(&w, "store", false);
     if (use == REASONING_ECHOED)

@@ -10,8 +10,18 @@
 struct model_client; /* one per process and API: connections, multi handles */
 struct model_call;   /* one request in flight; owned by the client, invalid after done returned */
 
+struct jw;
+
 struct model_tool {
     struct str name, description, schema; /* schema: text of a JSON Schema object */
+};
+
+/* A place for the text of an offer's tools, so that it is made once for all who are offered the same. Whoever keeps the tools keeps
+ * it, and forgets it with them. */
+struct tools_memo {
+    void (*writer)(struct jw *w,
+                   const struct model_tool *tool); /* of the text; NULL: there is none */
+    struct buf text;
 };
 
 /* What a request's fragments were rendered from, for ports that compare requests of different APIs and runs. */
@@ -34,6 +44,7 @@ struct model_request {
     struct str fragments; /* rendered messages, concatenated in order (see render) */
     const struct model_tool *tools;
     size_t tool_count;
+    struct tools_memo *tools_memo; /* of exactly these tools; NULL: nowhere to keep their text */
     int64_t max_output_tokens;
     double temperature; /* NaN: not sent */
     /* IN_TEXT: calls that the model writes into its text count, too (text_calls.h). */

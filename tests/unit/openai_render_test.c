@@ -5,6 +5,8 @@
 
 #include "base/json.h"
 #include "check.h"
+#include "model/anthropic_render.h"
+#include "model/responses_render.h"
 
 #define BAD "\xEF\xBF\xBD"
 
@@ -101,9 +103,42 @@ static void fragments_are_joined_by_commas_into_a_body(void **state)
     buf_release(&body);
 }
 
+/* Appends a body with one tool, whose text is kept in the memo where there is one. */
+static void body_with(struct tools_memo *memo,
+                      void (*render)(const struct model_request *, struct buf *), struct buf *out)
+{
+    static const struct model_tool tool = {{"read", 4}, {"Reads a \"file\".\n", 17}, {NULL, 0}};
+    const struct model_request request = {
+        .model = STR("m"), .tools = &tool, .tool_count = 1, .tools_memo = memo, .temperature = NAN};
+    render(&request, out);
+}
+
+static void kept_text_of_tools_gives_the_same_body_with_every_api(void **state)
+{
+    void (*const renders[])(const struct model_request *, struct buf *) = {
+        openai_render_body, openai_render_body, anthropic_render_body, responses_render_body,
+        openai_render_body};
+    struct tools_memo memo = {0};
+    buf_init(&memo.text, 100000);
+    for (size_t i = 0; i < sizeof renders / sizeof renders[0]; i++) {
+        struct buf kept, fresh;
+        buf_init(&kept, 100000);
+        buf_init(&fresh, 100000);
+        body_with(&memo, renders[i], &kept);
+        body_with(NULL, renders[i], &fresh);
+        assert_non_null(strstr(fresh.p, "\"tools\":[{"));
+        if (!str_eq(buf_view(&kept), buf_view(&fresh)))
+            fail_msg("%s is not %s", kept.p, fresh.p);
+        buf_release(&kept);
+        buf_release(&fresh);
+    }
+    buf_release(&memo.text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kept_text_of_tools_gives_the_same_body_with_every_api),
         cmocka_unit_test(each_role_is_rendered_as_the_api_wants_it),
         cmocka_unit_test(an_assistant_without_text_and_calls_has_an_empty_string),
         cmocka_unit_test(invalid_utf8_is_mended_when_rendered),
