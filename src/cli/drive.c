@@ -13,6 +13,7 @@
 #include "cli/catchup.h"
 #include "cli/ending.h"
 #include "cli/lines.h"
+#include "cli/opening.h"
 #include "cli/question.h"
 #include "cli/refused.h"
 #include "cli/screen.h"
@@ -350,58 +351,6 @@ static void on_reply(void *user, const struct question *question, struct str tex
         output_error(driver->output, "%s", err.message);
 }
 
-/* --- the first line
- * ----------------------------------------------------------------------------------- */
-
-static void print_first_json(struct driver *driver)
-{
-    const struct drive *drive = driver->drive;
-    struct buf line;
-    struct jw w;
-    buf_init(&line, SIZE_MAX / 4);
-    jw_init(&w, &line);
-    jw_object(&w);
-    jw_ktext(&w, "type", "run");
-    jw_kstr(&w, "run_id", id_str(&driver->run_id));
-    jw_kstr(&w, "model", drive->model);
-    jw_kstr(&w, "source", drive->source);
-    jw_key(&w, "cap_usd");
-    if (drive->cap_nano >= 0)
-        jw_real(&w, (double)drive->cap_nano / 1e9);
-    else
-        jw_null(&w);
-    jw_key(&w, "timeout_ms");
-    if (drive->timeout_ms >= 0)
-        jw_int(&w, drive->timeout_ms);
-    else
-        jw_null(&w);
-    jw_end_object(&w);
-    output_json(driver->output, &line);
-    buf_release(&line);
-}
-
-static void print_first_line(struct driver *driver)
-{
-    const struct drive *drive = driver->drive;
-    struct buf cap;
-    buf_init(&cap, 256);
-    if (drive->cap_nano >= 0) {
-        buf_text(&cap, ", at most ");
-        text_money(&cap, drive->cap_nano);
-    }
-    if (drive->timeout_ms >= 0) {
-        buf_text(&cap, drive->cap_nano >= 0 ? " and " : ", at most ");
-        text_duration(&cap, drive->timeout_ms);
-    }
-    output_print(driver->output, "model ");
-    output_styled(driver->output, STYLE_BOLD, drive->model);
-    output_print(driver->output, " from ");
-    output_clean(driver->output, drive->source, UTF8_ONE_LINE);
-    output_print(driver->output, "%.*s; run %s\n", STR_FMT(buf_view(&cap)), driver->run_id.text);
-    fflush(driver->output->out);
-    buf_release(&cap);
-}
-
 /* --- one run
  * ------------------------------------------------------------------------------------------ */
 
@@ -431,9 +380,9 @@ static int begin(struct driver *driver, struct err *err)
 static int start_display(struct driver *driver, struct err *err)
 {
     if (driver->display == DISPLAY_JSON)
-        print_first_json(driver);
+        opening_json(driver->output, driver->drive, &driver->run_id);
     else if (driver->display != DISPLAY_NOTHING)
-        print_first_line(driver);
+        opening_line(driver->output, driver->drive, &driver->run_id);
     if (driver->display != DISPLAY_TREE)
         return 0;
     if (screen_start(&driver->screen, &driver->loop, driver->output, &driver->view, clock_now_ms,

@@ -1,0 +1,51 @@
+/* See opening.h. */
+#include "cli/opening.h"
+
+#include "cli/text.h"
+
+void opening_json(struct output *output, const struct drive *drive, const struct id *run_id)
+{
+    struct buf line;
+    struct jw w;
+    buf_init(&line, SIZE_MAX / 4);
+    jw_init(&w, &line);
+    jw_object(&w);
+    jw_ktext(&w, "type", "run");
+    jw_kstr(&w, "run_id", id_str(run_id));
+    jw_kstr(&w, "model", drive->model);
+    jw_kstr(&w, "source", drive->source);
+    jw_key(&w, "cap_usd");
+    if (drive->cap_nano >= 0)
+        jw_real(&w, (double)drive->cap_nano / 1e9);
+    else
+        jw_null(&w);
+    jw_key(&w, "timeout_ms");
+    if (drive->timeout_ms >= 0)
+        jw_int(&w, drive->timeout_ms);
+    else
+        jw_null(&w);
+    jw_end_object(&w);
+    output_json(output, &line);
+    buf_release(&line);
+}
+
+void opening_line(struct output *output, const struct drive *drive, const struct id *run_id)
+{
+    struct buf cap;
+    buf_init(&cap, 256);
+    if (drive->cap_nano >= 0) {
+        buf_text(&cap, ", at most ");
+        text_money(&cap, drive->cap_nano);
+    }
+    if (drive->timeout_ms >= 0) {
+        buf_text(&cap, drive->cap_nano >= 0 ? " and " : ", at most ");
+        text_duration(&cap, drive->timeout_ms);
+    }
+    output_print(output, "model ");
+    output_styled(output, STYLE_BOLD, drive->model);
+    output_print(output, " from ");
+    output_clean(output, drive->source, UTF8_ONE_LINE);
+    output_print(output, "%.*s; run %s\n", STR_FMT(buf_view(&cap)), run_id->text);
+    fflush(output->out);
+    buf_release(&cap);
+}
