@@ -3,6 +3,7 @@
 #include "engine/crew.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
@@ -126,10 +127,15 @@ static void start_thread(struct crew *crew)
 {
     pthread_t thread;
     pthread_attr_t attributes;
+    sigset_t all, before;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    /* Signals are the loop's. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
     if (pthread_create(&thread, &attributes, work, crew) == 0)
         crew->threads++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
 }
 

@@ -325,7 +325,7 @@ sub_agent: {outputs: {checks: ["test -e built", "echo checked >> log"]}}
         server = self.serve(root(0, calls=[self.TASK]), root(1, text="the end"), child(0, text="done"))
         self.space = self.room(config=config)
         process = self.space.start(["run", *server.flags(), "--mode", "dangerous", "--json", "ROOT"])
-        wait_until(lambda: sleeper.alive, "the check runs")
+        wait_until((self.space.files / "once").exists, "the check runs")
         self.run_id = process.wait_for_event("agent.checking")["run_id"]
         process.kill()
         wait_until(lambda: not sleeper.alive, "the check is dead")
