@@ -214,7 +214,7 @@ class Files(unittest.TestCase):
     def test_a_binary_file_is_an_error_that_says_so(self):
         outcome, text = self.read("tool.bin", lambda path: path.write_bytes(b"\x7fELF\x02\x01\x00\x00" * 8))
         self.assertEqual(outcome, "error")
-        self.assertEqual(text, "Error: tool.bin is a binary file (64 bytes) and cannot be shown as text")
+        self.assertEqual(text, "Error: tool.bin is a binary file (64 bytes, ELF program or library) and cannot be shown as text")
 
     def test_a_file_of_100_mb_comes_as_its_first_page(self):
         def fill(path):
@@ -227,11 +227,12 @@ class Files(unittest.TestCase):
         self.assertRegex(text, r"\[truncated: ask for offset=\d+ to read on\]\n\Z")
         self.assertLess(len(text), 100000)
 
-    def test_bytes_that_are_not_utf_8_are_replaced_and_the_model_is_told(self):
+    def test_bytes_that_are_not_utf_8_are_read_as_latin_1_and_the_model_is_told(self):
         outcome, text = self.read("latin.txt", lambda path: path.write_bytes(b"caf\xe9 \xff\xfe\n"))
         self.assertEqual(outcome, "ok")
-        self.assertIn("caf\N{REPLACEMENT CHARACTER} ", text)
+        self.assertIn("caf\u00e9 ", text)
         self.assertIn("not UTF-8", text)
+        self.assertIn("Latin-1", text)
 
     def test_a_path_outside_the_workspace_is_refused(self):
         outcome, text = self.read("../../../../etc/passwd", lambda path: None)

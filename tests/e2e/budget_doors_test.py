@@ -314,7 +314,7 @@ class Receipts(unittest.TestCase):
     def test_a_child_that_cannot_ask_even_once_is_told_apart_and_asks_nothing(self):
         for door in DOORS:
             with self.subTest(door=door):
-                self.start(door, "budget: {tokens: 5000}", task="CHILD " + "of many words " * 450)
+                self.start(door, "budget: {tokens: 8000}", task="CHILD " + "of many words " * 900)
                 self.assertEqual(of_type(self.of_child, "model.requested"), [])
                 self.assertTrue(of_type(self.of_child, "budget.refused"))
                 self.assertIn("its budget was used up before it could answer", self.told["text"])

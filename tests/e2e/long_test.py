@@ -16,7 +16,7 @@ WINDOW = 32768
 # Bytes of the store for a byte of the transcript, by the child's bound of one request. A turn costs about two and a half kilobytes
 # beside its content (five events with their hashes and summaries, and room lost in the database's pages), which weighs more
 # where the bound makes results short.
-GROWTH = {32768: 1.45, 8192: 1.95}
+GROWTH = {32768: 1.45, 8192: 2.3}
 
 CONFIG = """llm:
   providers: {{local: {{base_url: "{url}", api: {api}, api_key_env: LONG_KEY}}}}

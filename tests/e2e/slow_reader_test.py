@@ -18,6 +18,10 @@ QUEUED = 1 << 20  # what cadre keeps in memory before it leaves events to the st
 BIG = "All work and no play makes a long line. " * 25
 
 
+# Room for all that a talkative child says.
+LIMITS = "sub_agent: {default_budget: {max_tokens: 60000}}\n"
+
+
 def script(*rules):
     return {"models": [{"id": "scripted", "window": 100000, "max_output": 8192}], "rules": list(rules)}
 
@@ -115,7 +119,10 @@ class SlowReader(unittest.TestCase):
         self.addCleanup(self.server.stop)
         self.space = Workspace({"a.txt": "one line\n"})
         self.addCleanup(self.space.close)
-        self.reader = Reader(self.space, ["run", *self.server.flags(), "--mode", "auto", *flags, "ROOT"], errors)
+        limits = self.space.root / "limits.yaml"
+        limits.write_text(LIMITS)
+        self.reader = Reader(self.space, ["run", "--config", str(limits), *self.server.flags(), "--mode", "auto", *flags, "ROOT"],
+                             errors)
         self.addCleanup(self.reader.kill)
         return self.reader
 
