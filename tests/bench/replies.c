@@ -93,6 +93,13 @@ static void text_make(struct buf *out)
     reply_end(out, "\"stop\"");
 }
 
+/* What a leaf may call. It changes nothing, but a child that could only read would be given an earlier one's result. */
+static const char *const leaf_tools[] = {
+    [CALLS_FILES] =
+        "[\\\"read\\\",\\\"ls\\\",\\\"grep\\\",\\\"write\\\",\\\"edit\\\",\\\"delete\\\"]",
+    [CALLS_PROGRAMS] = "[\\\"shell\\\",\\\"git\\\"]",
+};
+
 /* Tasks carry the number of the wave: cadre stops an agent that repeats itself. */
 static const struct buf *spawn_leaves(struct replies *replies, struct buf *out, size_t count,
                                       size_t wave)
@@ -101,8 +108,10 @@ static const struct buf *spawn_leaves(struct replies *replies, struct buf *out, 
     char arguments[512];
     if (out->n > 0 || count == 0)
         return out->n > 0 ? out : NULL;
-    snprintf(arguments, sizeof arguments, "{\\\"task\\\":\\\"leaf %zu\\\"%s%s%s}", wave,
-             file ? ",\\\"context_files\\\":[\\\"" : "", file ? file : "", file ? "\\\"]" : "");
+    snprintf(arguments, sizeof arguments,
+             "{\\\"task\\\":\\\"leaf %zu\\\",\\\"allowed_tools\\\":%s%s%s%s}", wave,
+             leaf_tools[replies->shape.calls], file ? ",\\\"context_files\\\":[\\\"" : "",
+             file ? file : "", file ? "\\\"]" : "");
     reply_begin(out);
     for (size_t i = 0; i < count; i++)
         call_chunk(out, i, "spawn_agent", arguments);
