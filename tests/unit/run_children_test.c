@@ -515,6 +515,27 @@ static void a_failed_child_leaves_the_decision_to_its_parent(void **state)
     rig_contains(run_result(rig->run), "\"failed_children\":[{");
 }
 
+/* Answers that fill the parent's context would end it: its next request could not be sent. */
+static void long_answers_of_many_children_leave_room_for_the_next_request(void **state)
+{
+    struct rig *rig = *state;
+    char answer[200001];
+    memset(answer, 'a', sizeof answer - 1);
+    answer[sizeof answer - 1] = '\0';
+    rig->settings.max_concurrent = 4;
+    rig_start(rig, "do it");
+    CALLS(rig, 0, {"spawn_agent", "{\"task\":\"one\"}"}, {"spawn_agent", "{\"task\":\"two\"}"},
+          {"spawn_agent", "{\"task\":\"three\"}"}, {"spawn_agent", "{\"task\":\"four\"}"});
+    for (uint32_t no = 1; no <= 4; no++) {
+        rig_say(rig, no, answer);
+        const struct event *told = rig_last(rig, 0, EVENT_TOOL_FINISHED);
+        assert_true(told->text.n <= 61000);
+        rig_contains(told->text, "(cut here; agent_result has all of it)");
+    }
+    assert_int_equal(rig_agent(rig, 0)->phase, PHASE_ASKING);
+    assert_int_equal(rig_agent(rig, 1)->response.n, sizeof answer - 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -551,6 +572,7 @@ int main(void)
         RIG_TEST(the_depth_comes_from_config),
         RIG_TEST(a_child_that_gates_the_run_and_fails_fails_the_run),
         RIG_TEST(a_failed_child_leaves_the_decision_to_its_parent),
+        RIG_TEST(long_answers_of_many_children_leave_room_for_the_next_request),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -219,12 +219,24 @@ const struct agent *child_repeated(const struct deciding *d, const struct call *
     return run_agent_at(d->run, call->children[call->child_count - 1].no);
 }
 
-struct str child_text(struct deciding *d, const struct call *call, const struct agent *child,
-                      const struct ending *ending)
+struct str door_share(struct deciding *d, const struct agent *agent, struct str text, size_t count)
+{
+    int64_t share = call_result_bytes(d->run, agent) / (int64_t)count;
+    if ((int64_t)text.n <= share)
+        return text;
+    struct str cut = utf8_cut(text, (size_t)share);
+    return arena_printf(&d->out->arena, "%.*s… (cut here; agent_result has all of it)",
+                        STR_FMT(cut));
+}
+
+struct str child_text(struct deciding *d, const struct agent *agent, const struct call *call,
+                      const struct agent *child, const struct ending *ending)
 {
     struct buf out;
+    struct ending shown = *ending;
+    shown.response = door_share(d, agent, ending->response, 1);
     buf_init(&out, SIZE_MAX / 4);
-    buf_str(&out, result_text(d, child, ending));
+    buf_str(&out, result_text(d, child, &shown));
     reuse_notice(call_child_of(call, child), child, "\n", &out);
     struct str text = keep(d, buf_view(&out));
     buf_release(&out);

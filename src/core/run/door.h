@@ -43,9 +43,11 @@ void door_gather_texts(struct deciding *d, const struct agent *agent, const stru
                        struct str paths);
 /* The agent that child_make found in place of a new one. */
 const struct agent *child_repeated(const struct deciding *d, const struct call *call);
-/* result_text of a child of this call, with a line where it is a repeated one. */
-struct str child_text(struct deciding *d, const struct call *call, const struct agent *child,
-                      const struct ending *ending);
+/* A child's answer as far as it fits into what is left of the agent's context, which it shares with `count` - 1 others. */
+struct str door_share(struct deciding *d, const struct agent *agent, struct str text, size_t count);
+/* result_text of a child of the agent's call, its share of it, with a line where it is a repeated one. */
+struct str child_text(struct deciding *d, const struct agent *agent, const struct call *call,
+                      const struct agent *child, const struct ending *ending);
 /* How a child that has ended did. */
 struct ending ending_of(const struct agent *child);
 /* A child of this agent by the id that the model knows, or NULL with err. */

@@ -120,7 +120,7 @@ static void ended(struct deciding *d, struct agent *agent, struct call *call,
                        STR_FMT(clamp->asked), STR_FMT(child->contract.agent.agent_id),
                        STR_FMT(clamp->got));
     }
-    buf_str(&out, child_text(d, call, child, &ending));
+    buf_str(&out, child_text(d, agent, call, child, &ending));
     call_finish(d, agent, call, ending_worked(child->outcome) ? TOOL_OK : TOOL_ERROR,
                 keep(d, buf_view(&out)));
     buf_release(&out);

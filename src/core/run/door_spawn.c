@@ -241,7 +241,8 @@ static void answer(struct deciding *d, struct agent *agent, struct call *call,
         } else if (ending_worked(job->outcome)) {
             buf_printf(&out, "OK]\n%s",
                        job->outcome == OUTCOME_COMPLETED ? "" : "[BUDGET EXCEEDED] ");
-            buf_str(&out, result_said(job->outcome, job->response));
+            struct str said = result_said(job->outcome, job->response);
+            buf_str(&out, door_share(d, agent, said, awaited->ids.n));
         } else {
             buf_text(&out, "ERROR]\n");
             buf_str(&out, job->error);

@@ -42,7 +42,7 @@ static void ended(struct deciding *d, struct agent *agent, struct call *call,
 {
     struct ending ending = ending_of(child);
     call_finish(d, agent, call, ending_worked(child->outcome) ? TOOL_OK : TOOL_ERROR,
-                child_text(d, call, child, &ending));
+                child_text(d, agent, call, child, &ending));
 }
 
 static void make(struct deciding *d, struct agent *agent, struct call *call,

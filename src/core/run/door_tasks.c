@@ -56,18 +56,6 @@ static void finish_stopped(struct deciding *d, struct agent *agent, struct call 
         call_finish(d, agent, call, TOOL_ERROR, STR("Error: stopped before all tasks had ended."));
 }
 
-/* Many results in one answer must fit into what is left of the parent's context: each gets its share. */
-static struct str share_of(struct deciding *d, const struct agent *agent, struct str text,
-                           size_t count)
-{
-    int64_t share = call_result_bytes(d->run, agent) / (int64_t)count;
-    if ((int64_t)text.n <= share)
-        return text;
-    struct str cut = utf8_cut(text, (size_t)share);
-    return arena_printf(&d->out->arena, "%.*s… (cut here; agent_result has all of it)",
-                        STR_FMT(cut));
-}
-
 static int not_an_array(const struct js *value, const char *what, struct err *err)
 {
     return err_set(err, ERR_USAGE, "%s, not %s", what,
@@ -159,7 +147,7 @@ static void fan_result(struct deciding *d, struct jw *w, const struct agent *par
     if (agent != NULL) {
         jw_kstr(w, "task_id", agent->task_id);
         jw_ktext(w, "status", outcome_text(agent->outcome));
-        jw_kstr(w, "full_response", share_of(d, parent, agent->response, count));
+        jw_kstr(w, "full_response", door_share(d, parent, agent->response, count));
         result_notice(d->run, agent, "", &notice);
         reuse_notice(child, agent, "", &notice);
         if (notice.n > 0)
@@ -370,7 +358,7 @@ static void plan_answer(struct deciding *d, struct agent *agent, struct call *ca
             buf_str(&out, child->error);
         } else {
             struct ending ending = ending_of(done);
-            ending.response = share_of(d, agent, ending.response, plan->count);
+            ending.response = door_share(d, agent, ending.response, plan->count);
             buf_str(&out, result_text(d, done, &ending));
             reuse_notice(child, done, "\n", &out);
         }
