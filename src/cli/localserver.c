@@ -201,5 +201,6 @@ int localserver_find(struct localserver *server, struct err *err)
         if (localserver_ask(str_from(places[i]), LOCALSERVER_DEADLINE_MS, server, err) == 0)
             return 0;
     }
+    *server = (struct localserver){0}; /* nothing of the last one that was asked */
     return err_set(err, ERR_NOT_FOUND, "no model server answers on port 11434 or 8080");
 }

@@ -517,6 +517,12 @@ class ChoiceTest(unittest.TestCase):
         for word in ("--base-url", "cadre.yaml", "OPENAI_API_KEY", "11434"):
             self.assertIn(word, done["err"])
 
+    def test_doctor_measures_nothing_where_there_is_no_server(self):
+        done = self.choose(ports=(), command=["doctor", "--json"])
+        (speed,) = [line for line in map(json.loads, done["out"].splitlines()) if line.get("name") == "speed"]
+        self.assertEqual(speed["verdict"], "ok")
+        self.assertIn("not measured", speed["text"])
+
     def test_doctor_measures_the_server_that_it_finds(self):
         done = self.choose(command=["doctor", "--json"], ports=(8080,))
         lines = json_lines(done["out"])
