@@ -3,6 +3,7 @@
 
 #include "os/scope.h"
 #include "tool/memory.h"
+#include "tool/opened.h"
 #include "tool/presence.h"
 #include "tool/reads.h"
 #include "tool/result.h"
@@ -103,8 +104,11 @@ int confined_run(const struct tool_context *context, struct confined_run *run,
     };
     presence_enter(presences, context, &presence);
     run->before = changes_take(context);
+    struct opened *opened = opened_watch(context);
     const struct sandbox_port *sandbox = context->services->sandbox;
     int failed = sandbox->run(sandbox->self, &walls, &command, &run->outcome, &err);
+    opened_tell(opened, context, result);
+    opened_free(opened);
     reads_drop_scope(reads_of(context), context->scope);
     run->after = changes_take(context);
     presence_leave(presences, &presence);

@@ -23,7 +23,7 @@ struct confined_run {
         TREE_SHARED
     } tree; /* SHARED: another agent's program worked in it meanwhile */
 };
-/* Runs it to its end and says on the way what it prints. -1 with an error in the result when it was not run. Release it in either
+/* Runs it to its end and says on the way what it prints; what it read is added to the result's files. -1 with an error in the result when it was not run. Release it in either
  * case. */
 NODISCARD int confined_run(const struct tool_context *context, struct confined_run *run,
                            struct tool_result *result);

@@ -1,6 +1,7 @@
 /* The tool shell: commands, their output in words, what they changed, and jobs in the background. The walls are tested with the
  * sandbox; here programs run without. */
 #include "base/utf8.h"
+#include "unit/check.h"
 #include "unit/program_fixture.h"
 
 static void a_command_tells_its_exit_code_and_output(void **state)
@@ -104,6 +105,35 @@ static void long_output_keeps_its_head_and_tail_and_says_so(void **state)
     assert_contains(text, "[truncated: ");
     assert_contains(text, "1288906 were printed");
     assert_true(strlen(text) <= 4000);
+}
+
+static void what_a_command_read_is_told(void **state)
+{
+    struct fixture *f = *state;
+    put(f, "one.txt", "1\n");
+    put(f, "deep/below/two.txt", "2\n");
+    put(f, "never.txt", "3\n");
+    put(f, "built/object.o", "4\n");
+    put(f, ".gitignore", "built\n");
+    call_ok(f, "shell",
+            "{\"command\":\"cat one.txt deep/below/two.txt one.txt built/object.o; echo x > "
+            "new.txt\"}");
+    assert_int_equal(f->result.read_count, 2);
+    check_str(f->result.files_read[0], "one.txt");
+    check_str(f->result.files_read[1], "deep/below/two.txt");
+}
+
+static void what_lies_outside_the_read_paths_is_not_told(void **state)
+{
+    static const struct str paths[] = {STR("deep")};
+    struct fixture *f = *state;
+    put(f, "one.txt", "1\n");
+    put(f, "deep/two.txt", "2\n");
+    f->context.read_paths = paths;
+    f->context.read_count = 1;
+    call_ok(f, "shell", "{\"command\":\"cat one.txt deep/two.txt\"}");
+    assert_int_equal(f->result.read_count, 1);
+    check_str(f->result.files_read[0], "deep/two.txt");
 }
 
 static void output_of_wide_characters_is_cut_between_them(void **state)
@@ -269,6 +299,8 @@ int main(void)
         PROGRAM_TEST(escape_sequences_and_bad_bytes_do_not_reach_the_model),
         PROGRAM_TEST(a_line_that_a_terminal_would_have_overwritten_is_left_out),
         PROGRAM_TEST(long_output_keeps_its_head_and_tail_and_says_so),
+        PROGRAM_TEST(what_a_command_read_is_told),
+        PROGRAM_TEST(what_lies_outside_the_read_paths_is_not_told),
         PROGRAM_TEST(output_of_wide_characters_is_cut_between_them),
         PROGRAM_TEST(changed_files_are_told_and_counted),
         PROGRAM_TEST(many_changed_files_are_counted_where_they_are_not_named),
