@@ -378,9 +378,7 @@ static const char *const meanings[EVENT_TYPE_COUNT] = {
     [EVENT_CONTRACT_CLAMPED] = "What was asked for and not granted.",
     [EVENT_BUDGET_RESERVED] = "Taken from the agent and all its ancestors until the request ends.",
     [EVENT_BUDGET_WAITING] = "The request fits once others have settled.",
-    [EVENT_BUDGET_SETTLED] =
-        "The reservation is given back and what was used is booked. Only where tokens or dollars "
-        "are limited: else the answer itself books it.",
+    [EVENT_BUDGET_SETTLED] = "What was used is booked; only where something is limited.",
     [EVENT_BUDGET_REFUSED] = "What is left can never pay for the request.",
     [EVENT_BUDGET_WARNED] = "The agent was told to wrap up.",
     [EVENT_TIMER_FIRED] = "A deadline passed: wall, attempt or backoff.",
