@@ -93,7 +93,7 @@ static void a_store_is_hidden_by_whatever_name_it_was_given(void **state)
 static void the_operator_can_show_more(void **state)
 {
     struct sandbox_room *room = *state;
-    char shown[300], script[400];
+    char shown[300], script[700];
     struct str paths[1];
     snprintf(shown, sizeof shown, "%s/toolchain", room->place);
     snprintf(script, sizeof script, "cat '%s/file' && ! touch '%s/x'", shown, shown);
@@ -154,7 +154,8 @@ static void a_relay_reaches_its_socket_and_nothing_else(void **state)
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     pthread_t thread;
     int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    snprintf(address.sun_path, sizeof address.sun_path, "%s/socket", room->place);
+    int length = snprintf(address.sun_path, sizeof address.sun_path, "%s/socket", room->place);
+    assert_true(length > 0 && (size_t)length < sizeof address.sun_path);
     assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
     assert_int_equal(listen(listener, 4), 0);
     assert_int_equal(pthread_create(&thread, NULL, serve, &listener), 0);
