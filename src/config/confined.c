@@ -7,7 +7,7 @@ static struct str *texts_of(struct config *config, enum config_key_id key, size_
     const struct config_entry *entry = config_entries_find(config->entries, key, STR(""), 0);
     *count = entry != NULL ? entry->value.name_count : 0;
     struct str *texts = arena_alloc(&config->arena, (*count + 1) * sizeof *texts);
-    for (size_t i = 0; i < *count; i++)
+    for (size_t i = 0; entry != NULL && i < *count; i++)
         texts[i] = arena_copy(&config->arena, entry->value.names[i].text);
     return texts;
 }

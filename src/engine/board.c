@@ -42,6 +42,8 @@ void board_post(struct board *board, struct board_note *note, struct str text)
 static void take_down(struct board *board, struct board_note **at)
 {
     struct board_note *note = *at;
+    if (note == NULL)
+        return;
     *at = note->next;
     if (board->last == &note->next)
         board->last = at;

@@ -201,7 +201,8 @@ int git_config_refresh(const struct git *git, const char *common_dir, const char
     const char *single = arena_printf(&arena, "%s/config.worktree", user_git_dir).p;
     add_stamp(stamp, shared);
     add_stamp(stamp, single);
-    strcat(stamp, "\n");
+    size_t used = strlen(stamp);
+    snprintf(stamp + used, sizeof stamp - used, "\n");
     if (is_current(own, stamp)) {
         result = 0;
         goto out;

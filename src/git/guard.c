@@ -125,10 +125,10 @@ static int check_link(const struct git_site *site, const struct git_change *chan
                       struct str target, struct err *err)
 {
     struct arena arena;
-    struct str inside, base;
+    struct str inside = STR_NONE, base;
     int result = 0;
     arena_init(&arena);
-    if (target.n == 0 || target.n > TARGET_MAX || target.p[0] == '/' ||
+    if (target.p == NULL || target.n == 0 || target.n > TARGET_MAX || target.p[0] == '/' ||
         !git_in_workspace(site, change->path, &inside)) {
         result = refuse(err, change->path, "a link that leads out of the workspace");
         goto out;
@@ -191,7 +191,7 @@ static void ask_for(struct buf *input, const struct git_change *change, enum loo
 static int check_content(const struct git_site *site, const struct git_change *change,
                          enum look look, struct str *rest, struct err *err)
 {
-    struct str now, before = STR_NONE;
+    struct str now = STR_NONE, before = STR_NONE;
     if (take_object(rest, &now, err) != 0)
         return -1;
     if (look == LOOK_LINK)

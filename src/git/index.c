@@ -103,7 +103,7 @@ static int feed(const struct git_work *work, const char *index, const char *cons
 int git_index_take(const struct git_work *work, const char *index, struct vcs_list paths,
                    enum git_nested nested, struct err *err)
 {
-    struct git_answer listed;
+    struct git_answer listed = {0};
     struct buf chosen;
     if (list_files(work, index, paths, &listed, err) != 0)
         return -1;

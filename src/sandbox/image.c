@@ -35,6 +35,7 @@ int image_open(struct err *err)
         fd = memfd_create("cadre-launcher", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return err_set(err, ERR_DENIED, "cannot make a program in memory: %s", strerror(errno));
+    /* cppcheck-suppress comparePointers ; the linker made both from one thing */
     if (write_all(fd, launcher_image, (size_t)(launcher_image_end - launcher_image)) != 0 ||
         fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) != 0) {
         err_set(err, ERR_IO, "cannot write the launcher to memory: %s", strerror(errno));

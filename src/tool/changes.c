@@ -179,11 +179,11 @@ int changes_compare(const struct changes *before, const struct changes *after,
         const struct entry *old = i < before->count ? &before->entries[i] : NULL;
         const struct entry *new = k < after->count ? &after->entries[k] : NULL;
         int order = old == NULL ? 1 : new == NULL ? -1 : compare_paths(old->path, new->path);
-        if (order < 0)
+        if (old != NULL && order < 0)
             each(user, CHANGE_DELETED, old->path);
-        else if (order > 0)
+        else if (new != NULL && order > 0)
             each(user, CHANGE_CREATED, new->path);
-        else if (!same(old, new))
+        else if (old != NULL && new != NULL && !same(old, new))
             each(user, CHANGE_MODIFIED, new->path);
         i += order <= 0;
         k += order >= 0;

@@ -251,8 +251,8 @@ static const struct git_command *find_command(struct str name, struct tool_resul
 
 static void ask(struct asking *asking, const struct js *arguments)
 {
-    struct vcs_view view;
-    struct vcs_list paths;
+    struct vcs_view view = {STR_NONE};
+    struct vcs_list paths = {NULL, 0};
     const struct vcs_port *vcs = git_ask_port(asking->context, &view, asking->result);
     if (vcs == NULL)
         return;
@@ -265,7 +265,8 @@ static void ask(struct asking *asking, const struct js *arguments)
         return;
     git_ask(asking->context, vcs, asking->words, paths,
             "fewer commits (-n), a smaller range, paths, or --stat", asking->result);
-    if (asking->result->kind == RESULT_OK && asking->command->operands == GIT_TAKES_ONE_PATH)
+    if (asking->result->kind == RESULT_OK && asking->command->operands == GIT_TAKES_ONE_PATH &&
+        paths.count > 0)
         tool_add_read(asking->context, asking->result, paths.items[0]);
 }
 

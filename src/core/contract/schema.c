@@ -80,7 +80,7 @@ static void pointer_print(const struct place *at, struct buf *out)
     buf_char(out, '/');
     if (at->name.p == NULL)
         buf_printf(out, "%zu", at->index);
-    for (size_t i = 0; i < at->name.n; i++) {
+    for (size_t i = 0; at->name.p != NULL && i < at->name.n; i++) {
         char c = at->name.p[i];
         if (c == '/' || c == '~')
             buf_text(out, c == '/' ? "~1" : "~0");
