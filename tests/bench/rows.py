@@ -217,9 +217,9 @@ def stall(bench, row, children, turns):
 
 
 def resume(bench, row, events):
-    """A log of so many events whose process was killed; a leaf with ten tool turns has 53 of them."""
-    turns = 10
-    children = events // 53 + 1
+    """A log of so many events whose process was killed; a leaf with thirteen tool turns has 65 of them."""
+    turns = 13
+    children = events // 65 + 1
     leads = min(LEADS_MAX, children // 16 + 1)
     with measure.Server(bench, "--children", children, "--leads", leads, "--turns", turns, "--hold-last") as server:
         store = bench.new_store()
