@@ -65,8 +65,7 @@ static void add_response(struct deciding *d, const struct agent *agent, struct s
 
 static void close_child(struct deciding *d, struct agent *agent, const struct ending *ending)
 {
-    bool worked =
-        ending->outcome == OUTCOME_COMPLETED || ending->outcome == OUTCOME_BUDGET_EXCEEDED;
+    bool worked = ending_worked(ending->outcome);
     struct str result = result_object(d, agent, ending);
     struct event *e = draft(d, agent->no, worked ? EVENT_SUBAGENT_WAITING : EVENT_SUBAGENT_FAILED);
     child_stamp(agent, e);
@@ -108,8 +107,7 @@ static bool gate_failed(const struct run *run)
 {
     for (uint32_t no = 1; no < run->agent_count; no++) {
         const struct agent *child = run->agents[no];
-        if (child->contract.outputs.gate == GATE_RUN && child->outcome != OUTCOME_COMPLETED &&
-            child->outcome != OUTCOME_BUDGET_EXCEEDED)
+        if (child->contract.outputs.gate == GATE_RUN && !ending_worked(child->outcome))
             return true;
     }
     return false;
@@ -137,8 +135,7 @@ static void close_run(struct deciding *d, struct agent *root, struct ending *end
  * one that failed takes them down with it. What is held, nobody will merge any more. */
 static void join(struct deciding *d, struct agent *agent, const struct ending *ending)
 {
-    bool worked =
-        ending->outcome == OUTCOME_COMPLETED || ending->outcome == OUTCOME_BUDGET_EXCEEDED;
+    bool worked = ending_worked(ending->outcome);
     if (agent->phase == PHASE_JOINING)
         return;
     struct event *e = draft(d, agent->no, EVENT_RUN_JOINING);
