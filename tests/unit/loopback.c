@@ -171,8 +171,9 @@ static void *accept_all(void *argument)
         require(i < CONNECTIONS_MAX);
         struct connection *connection = &server->connections[i];
         *connection = (struct connection){.server = server, .fd = fd};
-        require(pthread_create(&connection->thread, NULL, serve, connection) == 0);
+        /* Counted before it is served: who has an answer finds its connection counted. */
         atomic_store(&server->accepted, i + 1);
+        require(pthread_create(&connection->thread, NULL, serve, connection) == 0);
     }
 }
 
