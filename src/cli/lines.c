@@ -28,6 +28,7 @@ static const struct {
     {"run.unpaused", "answer", SHOWN_SUMMARY, NULL},
     {"agent.subagent_created", "start", SHOWN_FIELD, "objective"},
     {"agent.subagent_attempt", "retry", SHOWN_IF_LATER, NULL},
+    {"agent.worktree_merged", "merged", SHOWN_SUMMARY, NULL},
     {"agent.subagent_failed", "failed", SHOWN_SUMMARY, NULL},
     {"agent.subagent_closed", "closed", SHOWN_SUMMARY, NULL},
     {"agent.stopping", "stop", SHOWN_SUMMARY, NULL},

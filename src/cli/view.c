@@ -121,6 +121,13 @@ static void describe_end(const struct agent *agent, struct view_agent *out, stru
     }
 }
 
+static const char *tree_leaving_text(const struct agent *agent)
+{
+    if (agent->tree->leaves == LEAVES_KEPT)
+        return "its work is put away";
+    return agent->tree->state == TREE_THERE ? "waiting to be merged" : "being merged";
+}
+
 static void describe(const struct agent *agent, struct view_agent *out)
 {
     struct buf text;
@@ -131,7 +138,7 @@ static void describe(const struct agent *agent, struct view_agent *out)
     switch (agent->phase) {
     case PHASE_NEW:
         out->state = TREE_WAITING;
-        buf_text(&text, "waiting for a slot");
+        buf_text(&text, agent->slot == SLOT_HELD ? "getting its files" : "waiting for a slot");
         break;
     case PHASE_READY:
         if (agent->pause == PAUSE_ASKED) {
@@ -161,6 +168,10 @@ static void describe(const struct agent *agent, struct view_agent *out)
     case PHASE_CHECKING:
         since = 1;
         buf_text(&text, "has answered; running its checks");
+        break;
+    case PHASE_LEAVING:
+        since = 1;
+        buf_text(&text, tree_leaving_text(agent));
         break;
     case PHASE_DONE:
         describe_end(agent, out, &text);

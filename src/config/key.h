@@ -121,6 +121,12 @@ enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_AD
       "Whether a task that a child with reading tools alone has done already is answered with that child's result, as long as nothing was changed since.") \
     X(CLOSE_ON_COMPLETION, "sub_agent.close_on_completion", SWITCH, NARROWS, "true", 0, 1, \
       "Whether a child that did its work is merged and closed at once. `false` holds it until its parent calls `agent_merge` or `agent_cancel`.") \
+    X(ISOLATE_CHILDREN, "isolation.children", SWITCH, WIDENS, "true", 0, 1, \
+      "Whether a child that can write works in a tree of its own, which its parent merges (`docs/trees.md`). `false`: all work in the parent's files.") \
+    X(ISOLATE_ROOT, "isolation.root", SWITCH, WIDENS, "true", 0, 1, \
+      "Whether `cadre run` in a git repository works in a tree of its own and leaves its result on the branch `cadre/RUN/result`. `false`: it works in your checkout.") \
+    X(ISOLATE_SNAPSHOT, "isolation.snapshot", SWITCH, WIDENS, "true", 0, 1, \
+      "Whether changes that you have not committed are part of what a tree starts from. `false`: nothing starts while there are any.") \
     X(SPAWN_ENABLED, "tools.spawn.enabled", SWITCH, NARROWS, "false", 0, 1, \
       "Whether agents have `spawn` and `spawn_await` (`docs/doors.md`).") \
     X(PROFILE, "tools.spawn.profiles.*", OBJECT, ADDS, "", 0, 0, \

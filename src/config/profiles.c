@@ -108,6 +108,12 @@ int config_profiles(struct config *config, struct err *err)
         config_entries_value(entries, KEY_CLOSE_ON_COMPLETION).number ? SWITCH_OFF : SWITCH_ON;
     settings->reuse_results =
         config_entries_value(entries, KEY_REUSE).number ? SWITCH_ON : SWITCH_OFF;
+    settings->isolate_children =
+        config_entries_value(entries, KEY_ISOLATE_CHILDREN).number ? SWITCH_ON : SWITCH_OFF;
+    settings->isolate_root =
+        config_entries_value(entries, KEY_ISOLATE_ROOT).number ? SWITCH_ON : SWITCH_OFF;
+    settings->refuse_dirty =
+        config_entries_value(entries, KEY_ISOLATE_SNAPSHOT).number ? SWITCH_OFF : SWITCH_ON;
     if (read_roles(config, err) != 0)
         return -1;
     settings->profiles = arena_alloc(&config->arena, (entries->n + 1) * sizeof *settings->profiles);

@@ -55,6 +55,8 @@ void farewell_events(struct live *live, const struct batch *batch)
     static const char *const ends[] = {"agent.subagent_waiting_for_merge",
                                        "agent.subagent_failed",
                                        "agent.subagent_attempt",
+                                       "agent.isolating",
+                                       "agent.merging",
                                        "run.completed",
                                        "run.failed",
                                        "run.cancelled"};

@@ -355,6 +355,13 @@ static const char *const meanings[EVENT_TYPE_COUNT] = {
         "The same task was done before by a child that could only read: its result is used again.",
     [EVENT_AGENT_AWAITING] = "A call waits for jobs that earlier calls started.",
     [EVENT_AGENT_STEERED] = "Its parent sent it a message, which it sees at its next turn.",
+    [EVENT_AGENT_ISOLATING] = "an agent that can write is to have files of its own; another "
+                              "attempt starts from `base_ref` again",
+    [EVENT_WORKTREE_CREATED] = "it has them, or `error` says why not; `shared`: a root without a "
+                               "repository works in place",
+    [EVENT_AGENT_MERGING] = "its work is done: its tree is merged into its parent's, or its work "
+                            "kept on its branch",
+    [EVENT_WORKTREE_MERGED] = "what became of its tree; `branch` holds work that was not merged",
     [EVENT_AGENT_CHECKING] = "The agent has answered; the checks of its contract are run.",
     [EVENT_AGENT_CHECKED] = "What came of them: ok, failed or not_run, and the evidence.",
     [EVENT_RUN_PAUSED] = "The root made pause_at tool calls; its user is asked whether it goes on.",

@@ -368,6 +368,27 @@ static struct list skill_names(struct derivation *d)
     return names;
 }
 
+/* Whether the agent could change files. */
+static bool may_change(const struct contract *contract)
+{
+    const struct list *tools = &contract->permissions.allowed_tools;
+    for (size_t i = 0; i < tools->n; i++) {
+        const struct tool_info *info = tool_info_find(tools->items[i]);
+        if (info != NULL && (info->group == GROUP_WRITE || info->group == GROUP_SHELL))
+            return contract->permissions.write_paths.n > 0;
+    }
+    return false;
+}
+
+/* Whoever can change files works in a tree of its own; so does a root that can start such children. */
+static struct str isolation_strategy(const struct derivation *d)
+{
+    const struct contract *out = d->out;
+    bool starts = !d->parent && out->permissions.can_spawn_children == SPAWN_MAY;
+    int wanted = d->parent ? d->settings->isolate_children : d->settings->isolate_root;
+    return wanted == SWITCH_ON && (starts || may_change(out)) ? STR("worktree") : STR("shared");
+}
+
 static int fill_outputs(struct derivation *d, struct err *err)
 {
     struct contract *out = d->out;
@@ -387,7 +408,7 @@ static int fill_outputs(struct derivation *d, struct err *err)
     out->permissions.network =
         parent ? arena_copy(d->arena, parent->permissions.network) : STR("none");
     out->execution.close = parent && d->settings->hold_children ? CLOSE_HELD : CLOSE_ON_COMPLETION;
-    out->isolation.strategy = STR("shared");
+    out->isolation.strategy = isolation_strategy(d);
     out->isolation.ownership = list_copy(d->arena, &d->request->ownership);
     out->outputs.report_format = STR("markdown");
     out->outputs.report_path_pattern = STR(".cadre/reports/<run>/<agent>-step-<idx>-result.md");
@@ -413,18 +434,6 @@ static int fill_schema(struct derivation *d, struct err *err)
         d->out->outputs.schema = arena_copy(d->arena, buf_view(&compact));
     buf_release(&compact);
     return result == 0 ? 0 : err_prefix(err, "outputs.schema");
-}
-
-/* Whether the child could change anything that a check would see. */
-static bool may_change(const struct contract *contract)
-{
-    const struct list *tools = &contract->permissions.allowed_tools;
-    for (size_t i = 0; i < tools->n; i++) {
-        const struct tool_info *info = tool_info_find(tools->items[i]);
-        if (info != NULL && (info->group == GROUP_WRITE || info->group == GROUP_SHELL))
-            return contract->permissions.write_paths.n > 0;
-    }
-    return false;
 }
 
 /* From the profile, else the role, else what holds for every child: never from the call. */

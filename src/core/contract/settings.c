@@ -487,6 +487,9 @@ static const struct field settings_fields[] = {
     {"checks", &role_checks_kind, 0, NULL},
     {"reuse_results", &field_switch_if_on, SETTING(reuse_results), NULL},
     {"idle_timeout_ms", &field_count_if_any, SETTING(idle_timeout_ms), NULL},
+    {"isolate_children", &field_switch_if_on, SETTING(isolate_children), NULL},
+    {"isolate_root", &field_switch_if_on, SETTING(isolate_root), NULL},
+    {"refuse_dirty", &field_switch_if_on, SETTING(refuse_dirty), NULL},
     {"skills", &skills_kind, 0, NULL},
     {0},
 };

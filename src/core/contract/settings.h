@@ -90,6 +90,8 @@ struct settings {
     size_t skill_count;
     struct list available_tools;  /* what this build and machine offer */
     struct list test_directories; /* names that a tester may write to besides the usual ones */
+    /* SWITCH_ON: isolation.children, isolation.root; isolation.snapshot is false. Off in logs of runs that knew no trees. */
+    int isolate_children, isolate_root, refuse_dirty;
     struct list agent_ids; /* that delegate can name: from the run's registry, not from config */
 };
 

@@ -27,6 +27,7 @@ enum phase {
     PHASE_TOOLS,    /* calls of the last reply are being worked on */
     PHASE_JOINING,  /* has answered; jobs that it left open are still at work */
     PHASE_CHECKING, /* has answered; its contract's checks run */
+    PHASE_LEAVING,  /* its work is done; its tree is to be merged or kept */
     PHASE_DONE,     /* outcome is known */
 };
 
@@ -94,6 +95,30 @@ struct spent {
 struct clash {
     struct str path;
     uint32_t no; /* of the agent that did so before */
+};
+
+/* The files that an agent works in, where they are its own (trees.c). */
+struct tree {
+    enum {
+        TREE_NONE,   /* works in its parent's; a root, in the user's files */
+        TREE_MAKING, /* asked for */
+        TREE_THERE,
+        TREE_IN_PLACE, /* a root's: there is no repository, it works in the user's files */
+        TREE_LEAVING,  /* a merge, or keeping its work, is under way */
+        TREE_GONE
+    } state;
+    enum { LEAVES_MERGED, LEAVES_KEPT } leaves; /* what becomes of it */
+    enum {
+        TURN_CALLED,
+        TURN_AWAITED
+    } turn;        /* AWAITED: whoever waits for it named it (spawn_await, agent_merge) */
+    struct str id; /* of the effect that is under way, or was last */
+    struct str path, workspace, branch, base_ref, strategy;
+    struct str merge; /* how it was merged, or why not: a word */
+    struct str kept;  /* the branch that holds work which was not merged; empty: none does */
+    uint32_t *
+        children; /* agents with trees that come from this one, in the order in which they are merged */
+    size_t child_count, child_capacity, first_open; /* all before first_open are closed */
 };
 
 struct agent {
@@ -169,8 +194,10 @@ struct agent {
     int64_t created_at, started_at, finished_at;
     int64_t timers[TIMER_COUNT]; /* absolute; 0: not set */
     struct spent spent;
-    uint64_t last_seq;  /* of this agent's events */
-    uint64_t ready_seq; /* when it queued for a slot */
+    struct tree *tree; /* NULL: it works in its parent's, and so do its children */
+    enum { PARENT_WAITS, PARENT_TOLD } told; /* TOLD: the call that made it counts it as ended */
+    uint64_t last_seq;                       /* of this agent's events */
+    uint64_t ready_seq;                      /* when it queued for a slot */
     size_t children_open;
 };
 

@@ -28,6 +28,15 @@ apply_fn apply_worked;
 apply_fn apply_completed;
 apply_fn apply_closed;
 
+/* apply_trees.c */
+apply_fn apply_isolating;
+apply_fn apply_worktree_created;
+apply_fn apply_merging;
+apply_fn apply_worktree_merged;
+/* A child that was just made has a tree if its contract says so. */
+int tree_adopt(struct run *run, struct agent *child, const struct event *event, struct err *err);
+void tree_child_closed(struct run *run, const struct agent *child);
+
 /* apply_turns.c */
 apply_fn apply_message;
 apply_fn apply_paused;
@@ -48,6 +57,8 @@ apply_fn apply_idle;
 apply_fn apply_gathered;
 
 /* apply_calls.c */
+/* Files that an agent changed, and for a child also which of them another child had changed before. */
+void modified_add(struct run *run, struct agent *agent, struct str files);
 apply_fn apply_call_requested;
 apply_fn apply_prepared;
 apply_fn apply_asked;

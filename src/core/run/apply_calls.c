@@ -59,8 +59,7 @@ int apply_asked(struct run *run, struct agent *agent, const struct event *e, str
     return 0;
 }
 
-/* Files that a call changed, and for a child also which of them another child had changed before. */
-static void modified_add(struct run *run, struct agent *agent, struct str files)
+void modified_add(struct run *run, struct agent *agent, struct str files)
 {
     size_t known = agent->files_modified.n;
     files_add(agent, &agent->files_modified, files);

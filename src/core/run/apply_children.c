@@ -68,6 +68,8 @@ int apply_created(struct run *run, struct agent *unused, const struct event *e, 
     if (contract_take(agent, parent, e, err) != 0)
         return -1;
     account_open(run, agent);
+    if (tree_adopt(run, agent, e, err) != 0)
+        return -1;
     parent->children_open++;
     struct call *call = call_find(parent, agent->parent_call);
     if (call == NULL)
@@ -129,9 +131,16 @@ int apply_awaiting(struct run *run, struct agent *agent, const struct event *e, 
     call->awaits = CALL_AWAITS_JOBS;
     for (size_t i = 0; i < js_count(jobs); i++) {
         int64_t no = js_int(js_at(jobs, i), -1);
-        const struct agent *job =
+        struct agent *job =
             no > 0 && no < run->agent_count ? run_agent_at(run, (uint32_t)no) : NULL;
-        if (job == NULL || job->phase == PHASE_DONE)
+        if (job == NULL)
+            continue;
+        if (tree_is_there(job)) {
+            job->tree->turn = TURN_AWAITED;
+            if (job->life == LIFE_WAITING_FOR_MERGE)
+                job->phase = PHASE_LEAVING; /* it was held */
+        }
+        if (job->phase == PHASE_DONE)
             continue;
         call_adopt(agent, call, job->no, (int64_t)i);
         call->children_open++;
@@ -204,12 +213,15 @@ int apply_attempt(struct run *run, struct agent *agent, const struct event *e, s
     return 0;
 }
 
-/* Whoever waits for the child has one less to wait for. */
-static void child_ended(struct run *run, const struct agent *child)
+/* The agent is done. Whoever waits for it has one less to wait for. */
+static void child_done(struct run *run, struct agent *child)
 {
     struct agent *parent = run->agents[child->parent_no];
     struct call *call = parent->phase == PHASE_TOOLS ? call_find(parent, child->parent_call) : NULL;
-    if (call != NULL && call->awaits == CALL_AWAITS_CHILDREN)
+    bool told = child->told == PARENT_TOLD;
+    child->phase = PHASE_DONE;
+    child->told = PARENT_TOLD;
+    if (call != NULL && call->awaits == CALL_AWAITS_CHILDREN && !told)
         call->children_open--;
     for (size_t i = 0; parent->calls_for_jobs > 0 && i < parent->call_count; i++) {
         call = &parent->calls[i];
@@ -220,22 +232,26 @@ static void child_ended(struct run *run, const struct agent *child)
 
 int apply_worked(struct run *run, struct agent *agent, const struct event *e, struct err *err)
 {
-    bool held = agent->life == LIFE_WAITING_FOR_MERGE;
+    bool waited = agent->life == LIFE_WAITING_FOR_MERGE;
+    bool worked = e->type == EVENT_SUBAGENT_WAITING;
+    bool held = worked && agent->contract.execution.close == CLOSE_HELD;
     if (agent->children_open > 0)
         return apply_out_of_place(e, err);
-    if (life_move(agent, e->type == EVENT_SUBAGENT_WAITING ? LIFE_WAITING_FOR_MERGE : LIFE_FAILED,
-                  e, err) != 0)
+    if (life_move(agent, worked ? LIFE_WAITING_FOR_MERGE : LIFE_FAILED, e, err) != 0)
         return -1;
-    if (!held) {
+    if (!waited)
         agent->context_size = agent->context_known + agent->context_new;
-        child_ended(run, agent);
-    }
+    if (tree_is_there(agent))
+        agent->tree->leaves = worked ? LEAVES_MERGED : LEAVES_KEPT;
+    if (tree_is_there(agent) && !held)
+        agent->phase = PHASE_LEAVING;
+    else if (agent->phase != PHASE_DONE)
+        child_done(run, agent);
     agent->outcome = outcome_parse(e->outcome);
     if (e->opening.p == NULL || e->response.p != NULL)
         agent->response = e->response;
     agent->response = arena_copy(&agent->arena, agent->response);
     agent->error = arena_copy(&agent->arena, e->error);
-    agent->phase = PHASE_DONE;
     agent->finished_at = e->ts;
     agent->account.kept_back = (struct amount){0, 0};
     slot_release(run, agent);
@@ -247,14 +263,21 @@ int apply_worked(struct run *run, struct agent *agent, const struct event *e, st
 
 int apply_completed(struct run *run, struct agent *agent, const struct event *e, struct err *err)
 {
-    return life_move(agent, LIFE_COMPLETED, e, err);
+    if (life_move(agent, LIFE_COMPLETED, e, err) != 0)
+        return -1;
+    if (agent->phase != PHASE_DONE)
+        child_done(run, agent);
+    return 0;
 }
 
 int apply_closed(struct run *run, struct agent *agent, const struct event *e, struct err *err)
 {
     if (life_move(agent, LIFE_CLOSED, e, err) != 0)
         return -1;
+    if (agent->phase != PHASE_DONE)
+        child_done(run, agent);
     run->agents[agent->parent_no]->children_open--;
+    tree_child_closed(run, agent);
     reuse_learn(run, agent);
     /* A closed child's conversation is in the log; nobody will send it again. */
     attempt_reset(run, agent);

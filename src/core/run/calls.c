@@ -228,6 +228,9 @@ static bool concerns_jobs(const struct call *call)
 void calls_advance(struct deciding *d, struct agent *agent)
 {
     bool job_coming = false;
+    /* A root that only talks needs no tree. */
+    if (agent->phase == PHASE_TOOLS && agent->stopping == OUTCOME_NONE && tree_wanted(d, agent, 0))
+        return;
     size_t open =
         0; /* all calls before this one are done; looked up anew, because a call may end earlier ones */
     size_t waiting = agent->calls_in[CALL_WAITING];

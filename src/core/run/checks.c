@@ -7,7 +7,7 @@
 
 #define ERROR_BYTES 400 /* of what a failed check said, in the agent's error */
 
-static struct str checks_json(struct deciding *d, const struct list *checks)
+struct str checks_json(struct deciding *d, const struct list *checks)
 {
     struct buf out;
     struct jw w;

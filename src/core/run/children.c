@@ -199,10 +199,18 @@ void child_attempt(struct deciding *d, struct agent *agent, int64_t attempt)
 
 void child_start(struct deciding *d, struct agent *agent)
 {
+    if (tree_wanted(d, agent, 0))
+        return; /* it starts when the tree is there */
     struct event *e = draft(d, agent->no, EVENT_SUBAGENT_STARTED);
     child_stamp(agent, e);
     e->worktree_path = d->run->workspace_path;
     e->strategy = agent->contract.isolation.strategy;
+    if (tree_is_there(agent)) {
+        e->worktree_path = agent->tree->path;
+        e->strategy = agent->tree->strategy;
+        e->branch = agent->tree->branch;
+        e->base_ref = agent->tree->base_ref;
+    }
     emit(d, e);
     child_attempt(d, agent, 0);
 }

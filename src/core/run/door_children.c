@@ -27,10 +27,10 @@ static struct agent *named_child(struct deciding *d, const struct agent *agent,
 static const char *doing(const struct agent *child)
 {
     static const char *const phases[] = {
-        [PHASE_NEW] = "waiting for a slot",     [PHASE_READY] = "waiting for a slot or budget",
-        [PHASE_ASKING] = "asking its model",    [PHASE_BACKOFF] = "waiting before it asks again",
-        [PHASE_TOOLS] = "using tools",          [PHASE_JOINING] = "waiting for its jobs",
-        [PHASE_CHECKING] = "running its checks"};
+        [PHASE_NEW] = "waiting for a slot",      [PHASE_READY] = "waiting for a slot or budget",
+        [PHASE_ASKING] = "asking its model",     [PHASE_BACKOFF] = "waiting before it asks again",
+        [PHASE_TOOLS] = "using tools",           [PHASE_JOINING] = "waiting for its jobs",
+        [PHASE_CHECKING] = "running its checks", [PHASE_LEAVING] = "waiting to be merged"};
     if (child->phase != PHASE_DONE)
         return child->stopping != OUTCOME_NONE ? "being stopped" : phases[child->phase];
     return child->life == LIFE_WAITING_FOR_MERGE ? "held until agent_merge or agent_cancel"
@@ -106,7 +106,8 @@ static void send_start(struct deciding *d, struct agent *agent, struct call *cal
         else if (text.n > MESSAGE_BYTES_MAX)
             err_set(&why, ERR_USAGE, "message may have at most %d bytes", MESSAGE_BYTES_MAX);
         else if (child->phase == PHASE_DONE || child->phase == PHASE_JOINING ||
-                 child->phase == PHASE_CHECKING || child->stopping != OUTCOME_NONE)
+                 child->phase == PHASE_CHECKING || child->phase == PHASE_LEAVING ||
+                 child->stopping != OUTCOME_NONE)
             err_set(&why, ERR_USAGE, "sub-agent %.*s has ended; agent_result shows what it said",
                     STR_FMT(child->task_id));
     }
@@ -135,7 +136,7 @@ static void cancel_start(struct deciding *d, struct agent *agent, struct call *c
         door_refuse(d, agent, call, &why);
         return;
     }
-    bool held = child->life == LIFE_WAITING_FOR_MERGE;
+    bool held = child->life == LIFE_WAITING_FOR_MERGE && !tree_busy(child);
     bool over = child->phase == PHASE_DONE && !held;
     /* Before the call ends: whoever awaits the child goes on, and this agent must not be taken to have nothing more to do. */
     if (held)
@@ -168,6 +169,19 @@ static void result_start(struct deciding *d, struct agent *agent, struct call *c
 
 const struct door_ops door_agent_result = {result_start, NULL, NULL};
 
+static void merge_ended(struct deciding *d, struct agent *agent, struct call *call,
+                        const struct agent *child)
+{
+    if (ending_worked(child->outcome))
+        call_finish(d, agent, call, TOOL_OK,
+                    arena_printf(&d->out->arena, "Sub-agent %.*s is merged and closed.",
+                                 STR_FMT(child->task_id)));
+    else
+        call_finish(d, agent, call, TOOL_ERROR,
+                    arena_printf(&d->out->arena, "Error: sub-agent %.*s was not merged: %.*s",
+                                 STR_FMT(child->task_id), STR_FMT(child->error)));
+}
+
 static void merge_start(struct deciding *d, struct agent *agent, struct call *call,
                         const struct js *arguments)
 {
@@ -180,10 +194,16 @@ static void merge_start(struct deciding *d, struct agent *agent, struct call *ca
         door_refuse(d, agent, call, &why);
         return;
     }
+    if (tree_is_there(child)) {
+        struct event *e = draft(d, agent->no, EVENT_AGENT_AWAITING);
+        e->call_id = keep(d, call->call.id);
+        e->jobs = arena_printf(&d->out->arena, "[%u]", child->no);
+        emit(d, e);
+        trees_advance(d, agent);
+        return;
+    }
     child_integrate(d, child);
-    call_finish(d, agent, call, TOOL_OK,
-                arena_printf(&d->out->arena, "Sub-agent %.*s is merged and closed.",
-                             STR_FMT(child->task_id)));
+    merge_ended(d, agent, call, child);
 }
 
-const struct door_ops door_agent_merge = {merge_start, NULL, NULL};
+const struct door_ops door_agent_merge = {merge_start, NULL, merge_ended};

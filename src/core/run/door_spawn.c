@@ -286,6 +286,7 @@ static void await_start(struct deciding *d, struct agent *agent, struct call *ca
         e->call_id = keep(d, call->call.id);
         e->jobs = keep(d, buf_view(&jobs));
         emit(d, e);
+        trees_advance(d, agent);
     }
     buf_release(&jobs);
 }

@@ -5,9 +5,9 @@
 
 const char *effect_kind_text(enum effect_kind kind)
 {
-    static const char *const texts[] = {"model",  "tool", "prepare", "settle",
-                                        "gather", "ask",  "abort",   "check"};
-    return kind <= EFFECT_CHECK ? texts[kind] : "?";
+    static const char *const texts[] = {"model", "tool",  "prepare", "settle",  "gather",
+                                        "ask",   "abort", "check",   "isolate", "merge"};
+    return kind <= EFFECT_MERGE ? texts[kind] : "?";
 }
 
 uint64_t effect_mark(uint64_t mark, const struct effect *e)

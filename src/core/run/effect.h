@@ -16,7 +16,10 @@ enum effect_kind {
                    agent go on? `arguments` has its tool_calls and hard_stop_at. Tool ask_user: the question itself →
                    an answer message */
     EFFECT_ABORT, /* end the call's running effect; it still answers, with FAILURE (cancelled), LOST or RESULT */
-    EFFECT_CHECK, /* run the contract's checks, `arguments` has them → CHECKED */
+    EFFECT_CHECK,   /* run the contract's checks, `arguments` has them → CHECKED */
+    EFFECT_ISOLATE, /* make the agent's tree → ISOLATED */
+    EFFECT_MERGE, /* merge the agent's tree into its parent's, `arguments` has its checks; tool keep: leave its work on its branch.
+                     Either way its files go afterwards → MERGED */
 };
 
 struct effect {

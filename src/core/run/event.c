@@ -356,6 +356,20 @@ void event_summary(const struct event *e, struct buf *out)
     case EVENT_RUN_JOINING:
         buf_text(out, "has answered; waits for its open jobs");
         break;
+    case EVENT_AGENT_ISOLATING:
+        buf_text(out, "gets a tree of its own");
+        break;
+    case EVENT_WORKTREE_CREATED:
+        add_label(out, e->strategy, " ");
+        add_line(out, e->error.p != NULL ? e->error : e->branch);
+        break;
+    case EVENT_AGENT_MERGING:
+        buf_text(out, str_is(e->kind, "merge") ? "its tree is merged" : "its work is put away");
+        break;
+    case EVENT_WORKTREE_MERGED:
+        add_label(out, e->merge_strategy, ": ");
+        add_line(out, e->merge_message);
+        break;
     case EVENT_AGENT_CHECKING:
         buf_text(out, "has answered; runs its checks ");
         add_line(out, e->checks);

@@ -116,11 +116,17 @@ struct contract;
     X(clamps, J)                                                                                   \
     X(depth, I)                                                                                    \
     X(count, I)                                                                                    \
-    X(item, I)       /* the place of a task among those of its call */                             \
-    X(jobs, J)       /* numbers of the agents that a call awaits */                                \
-    X(prompt, S)     /* what stands before the usual system prompt */                              \
-    X(reuse_key, S)  /* hash of what the child was given, where its result may be used again */    \
-    X(earlier_no, I) /* the agent whose result is used again */                                    \
+    X(item, I)          /* the place of a task among those of its call */                          \
+    X(jobs, J)          /* numbers of the agents that a call awaits */                             \
+    X(prompt, S)        /* what stands before the usual system prompt */                           \
+    X(reuse_key, S)     /* hash of what the child was given, where its result may be used again */ \
+    X(earlier_no, I)    /* the agent whose result is used again */                                 \
+    X(workspace, S)     /* in a tree: where the agent works */                                     \
+    X(merge_success, J) /* true | false */                                                         \
+    X(merge_strategy, S) /* no_changes | fast_forward | three_way | conflict | kept … */         \
+    X(merge_message, S)                                                                            \
+    X(conflicted_files, J)                                                                         \
+    X(commit, S)                                                                                   \
     X(kept,                                                                                        \
       I) /* messages that stayed as they were; of agent.masked: bytes that each new result keeps */
 
@@ -152,6 +158,13 @@ struct contract;
     X(AGENT_AWAITING, "agent.awaiting", (jobs))                                                    \
     X(AGENT_STEERED, "agent.steered", (text))                                                      \
     X(RUN_JOINING, "run.joining", (outcome, error))                                                \
+    X(AGENT_ISOLATING, "agent.isolating", (attempt, base_ref))                                     \
+    X(WORKTREE_CREATED, "agent.worktree_created",                                                  \
+      (effects, outcome, strategy, worktree_path, workspace, branch, base_ref, error))             \
+    X(AGENT_MERGING, "agent.merging", (kind, outcome, error, parent_no))                           \
+    X(WORKTREE_MERGED, "agent.worktree_merged",                                                    \
+      (effects, task_id, sub_agent_id, step_idx, merge_success, merge_strategy, merge_message,     \
+       conflicted_files, branch, commit, files_modified, evidence))                                \
     X(AGENT_CHECKING, "agent.checking", (outcome, error, checks))                                  \
     X(AGENT_CHECKED, "agent.checked", (effects, outcome, text, evidence, files_modified))          \
     X(RUN_PAUSED, "run.paused", (count))                                                           \

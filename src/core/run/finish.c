@@ -3,6 +3,7 @@
 #include "core/run/state.h"
 
 #define UNMERGED "held, and its parent ended without merging it"
+#define SHARED "worked in the shared tree; nothing to merge"
 
 /* Whoever waits for the child goes on: the call that made it, calls that await it, a parent that has answered already. */
 static void deliver(struct deciding *d, struct agent *child)
@@ -44,13 +45,12 @@ static void close_as(struct deciding *d, struct agent *child, const char *status
     emit(d, e);
 }
 
-static void integrate(struct deciding *d, struct agent *child, struct str result)
+static void integrate(struct deciding *d, struct agent *child, struct str how, struct str result)
 {
-    /* It worked in the parent's own tree: there is nothing to merge. */
     struct event *e = draft(d, child->no, EVENT_SUBAGENT_COMPLETED);
     child_stamp(child, e);
     emit(d, e);
-    close_as(d, child, "completed", STR("worked in the shared tree; nothing to merge"), result);
+    close_as(d, child, "completed", how, result);
 }
 
 /* What it answered. A long answer stands in its last reply already. */
@@ -74,10 +74,14 @@ static void close_child(struct deciding *d, struct agent *agent, const struct en
     if (!worked)
         e->error = ending->error;
     emit(d, e);
+    if (agent->phase == PHASE_LEAVING) {
+        tree_leave(d, agent);
+        return; /* child_left closes it */
+    }
     if (!worked)
         close_as(d, agent, "failed", ending->error, result);
     else if (agent->contract.execution.close == CLOSE_ON_COMPLETION)
-        integrate(d, agent, result);
+        integrate(d, agent, STR(SHARED), result);
     if (!d->failed)
         deliver(d, agent);
 }
@@ -85,7 +89,32 @@ static void close_child(struct deciding *d, struct agent *agent, const struct en
 void child_integrate(struct deciding *d, struct agent *child)
 {
     struct ending ending = {child->outcome, keep(d, child->response), keep(d, child->error)};
-    integrate(d, child, result_object(d, child, &ending));
+    integrate(d, child, STR(SHARED), result_object(d, child, &ending));
+}
+
+void child_left(struct deciding *d, struct agent *child, enum tool_outcome outcome,
+                struct str message)
+{
+    struct agent *parent = run_agent_at(d->run, child->parent_no);
+    struct ending ending = {child->outcome, keep(d, child->response), keep(d, child->error)};
+    if (child->life == LIFE_WAITING_FOR_MERGE && outcome != TOOL_OK) {
+        ending.outcome = child->stopping != OUTCOME_NONE ? OUTCOME_CANCELLED : OUTCOME_ERROR;
+        ending.error = message;
+        struct event *e = draft(d, child->no, EVENT_SUBAGENT_FAILED);
+        child_stamp(child, e);
+        e->outcome = str_from(outcome_text(ending.outcome));
+        add_response(d, child, ending.response, e);
+        e->error = message;
+        emit(d, e);
+    }
+    struct str result = result_object(d, child, &ending);
+    if (child->life == LIFE_WAITING_FOR_MERGE)
+        integrate(d, child, message, result);
+    else
+        close_as(d, child, "failed", ending.error, result);
+    if (!d->failed)
+        deliver(d, child);
+    trees_advance(d, parent);
 }
 
 void child_drop(struct deciding *d, struct agent *child, struct str why)
@@ -98,6 +127,10 @@ void child_drop(struct deciding *d, struct agent *child, struct str why)
     add_response(d, child, ending.response, e);
     e->error = why;
     emit(d, e);
+    if (child->phase == PHASE_LEAVING) {
+        tree_leave(d, child);
+        return;
+    }
     close_as(d, child, "failed", why, result);
     if (!d->failed)
         deliver(d, child);
@@ -144,9 +177,12 @@ static void join(struct deciding *d, struct agent *agent, const struct ending *e
     emit(d, e);
     for (uint32_t no = 1; no < d->run->agent_count && !d->failed; no++) {
         struct agent *child = d->run->agents[no];
-        if (child->parent_no == agent->no && child->life == LIFE_WAITING_FOR_MERGE)
+        if (child->parent_no == agent->no && child->life == LIFE_WAITING_FOR_MERGE &&
+            child->phase == PHASE_DONE)
             child_drop(d, child, STR(UNMERGED));
     }
+    if (worked)
+        trees_advance(d, agent);
     if (!worked && !d->failed && agent->phase == PHASE_JOINING)
         children_stop(d, agent, STR("its parent failed"));
 }
@@ -157,7 +193,7 @@ void children_stop(struct deciding *d, struct agent *agent, struct str reason)
         struct agent *child = d->run->agents[no];
         if (child->parent_no != agent->no || child->life == LIFE_CLOSED || d->failed)
             continue;
-        if (child->life == LIFE_WAITING_FOR_MERGE)
+        if (child->life == LIFE_WAITING_FOR_MERGE && !tree_busy(child))
             child_drop(d, child, reason);
         else
             agent_stop(d, child, OUTCOME_CANCELLED, reason);
@@ -166,7 +202,7 @@ void children_stop(struct deciding *d, struct agent *agent, struct str reason)
 
 void agent_finish(struct deciding *d, struct agent *agent, enum outcome outcome, struct str error)
 {
-    if (d->failed || agent->phase == PHASE_DONE)
+    if (d->failed || agent->phase >= PHASE_LEAVING)
         return;
     struct ending ending = {outcome, keep(d, agent->response.p != NULL ? agent->response : STR("")),
                             error};
@@ -178,6 +214,8 @@ void agent_finish(struct deciding *d, struct agent *agent, enum outcome outcome,
         join(d, agent, &ending);
     else if (checks_begin(d, agent, &ending))
         return; /* checks_ended comes back here */
+    else if (agent->no == 0 && tree_root_leaves(d, agent, &ending))
+        return; /* and so does the end of its tree */
     else if (agent->no == 0)
         close_run(d, agent, &ending);
     else
@@ -196,6 +234,8 @@ void agent_give_up(struct deciding *d, struct agent *agent, enum outcome outcome
                  (outcome == OUTCOME_ERROR || outcome == OUTCOME_TIMEOUT);
     if (again && agent->children_open > 0)
         agent_stop(d, agent, outcome, error); /* another attempt begins when its jobs have ended */
+    else if (again && tree_is_there(agent))
+        tree_again(d, agent, agent->attempt + 1);
     else if (again && !d->failed)
         child_attempt(d, agent, agent->attempt + 1);
     else
@@ -211,6 +251,8 @@ void agent_stop(struct deciding *d, struct agent *agent, enum outcome outcome, s
 {
     if (d->failed || agent->phase == PHASE_DONE || agent->stopping != OUTCOME_NONE)
         return;
+    if (agent->phase == PHASE_LEAVING && !tree_busy(agent))
+        return; /* it only waits for its turn */
     struct event *e = draft(d, agent->no, EVENT_AGENT_STOPPING);
     e->outcome = str_from(outcome_text(outcome));
     e->reason = reason;
@@ -219,6 +261,8 @@ void agent_stop(struct deciding *d, struct agent *agent, enum outcome outcome, s
         abort_effect(d, agent, agent->request_id);
     if (agent->phase == PHASE_CHECKING)
         abort_effect(d, agent, agent->check_id);
+    if (tree_busy(agent))
+        abort_effect(d, agent, agent->tree->id);
     /* Counts are read anew each time: stopping the last child may end this agent and drop its calls. */
     for (size_t i = 0; agent->phase == PHASE_TOOLS && i < agent->call_count; i++) {
         const struct call *call = &agent->calls[i];
@@ -233,7 +277,7 @@ void agent_stop(struct deciding *d, struct agent *agent, enum outcome outcome, s
 
 void agent_settle_stop(struct deciding *d, struct agent *agent)
 {
-    if (d->failed || agent->phase == PHASE_DONE || agent->stopping == OUTCOME_NONE ||
+    if (d->failed || agent->phase >= PHASE_LEAVING || agent->stopping == OUTCOME_NONE ||
         agent_busy(agent) || agent->children_open > 0)
         return;
     struct str reason = keep(d, agent->stop_reason);

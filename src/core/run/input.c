@@ -149,6 +149,27 @@ int input_from_event(const struct event *e, struct arena *arena, struct input_st
         input->evidence = e->evidence;
         input->files_modified = e->files_modified;
         return 0;
+    case EVENT_WORKTREE_CREATED:
+        input->kind = INPUT_ISOLATED;
+        input->outcome = str_is(e->outcome, "ok") ? TOOL_OK : TOOL_ERROR;
+        input->strategy = e->strategy;
+        input->worktree_path = e->worktree_path;
+        input->workspace = e->workspace;
+        input->branch = e->branch;
+        input->base_ref = e->base_ref;
+        input->text = e->error;
+        return 0;
+    case EVENT_WORKTREE_MERGED:
+        input->kind = INPUT_MERGED;
+        input->outcome = str_is(e->merge_success, "true") ? TOOL_OK : TOOL_ERROR;
+        input->merge_strategy = e->merge_strategy;
+        input->text = e->merge_message;
+        input->conflicted_files = e->conflicted_files;
+        input->branch = e->branch;
+        input->commit = e->commit;
+        input->files_modified = e->files_modified;
+        input->evidence = e->evidence;
+        return 0;
     case EVENT_FACTS_GATHERED:
         input->kind = INPUT_FACTS;
         return gathering_parse(arena, e->files, &input->gathering, err);

@@ -18,6 +18,8 @@ enum input_kind {
     INPUT_LOST,     /* a tool's outcome cannot be known (after a crash, or aborted half-way) */
     INPUT_FACTS,    /* what a GATHER effect read */
     INPUT_CHECKED,  /* the contract's checks were run */
+    INPUT_ISOLATED, /* an agent has a tree, or cannot have one */
+    INPUT_MERGED,   /* a tree was merged, or kept, or neither could be done */
     INPUT_SILENT,   /* an effect has shown no sign of life for a while */
 };
 
@@ -51,6 +53,12 @@ struct input {
     /* INPUT_CHECKED, with text and files_modified */
     enum checked { CHECKED_OK, CHECKED_FAILED, CHECKED_NOT_RUN } checked;
     struct str evidence; /* JSON array of what each check showed, or STR_NONE */
+    /* INPUT_ISOLATED, with outcome, and text: why not. strategy "shared": there is no repository, the agent works in place */
+    struct str strategy, worktree_path, workspace, base_ref;
+    struct str branch; /* INPUT_MERGED: where the work is that was not merged; empty: nowhere */
+    /* INPUT_MERGED, with outcome, text: one line about it, files_modified, evidence */
+    struct str merge_strategy, commit;
+    struct str conflicted_files; /* JSON array, or STR_NONE */
     /* INPUT_SILENT */
     int64_t idle_ms; /* since its last sign of life */
 };

@@ -53,6 +53,11 @@ static enum life_state life_after(enum event_type type)
     }
 }
 
+static struct str merge_status(const struct agent *agent)
+{
+    return agent->tree != NULL && agent->tree->merge.n > 0 ? agent->tree->merge : STR_NONE;
+}
+
 static struct row agent_row(const struct run *run, const struct event *e)
 {
     const struct agent *agent = run->agents[e->agent_no];
@@ -71,6 +76,9 @@ static struct row agent_row(const struct run *run, const struct event *e)
         row.branch_name = e->branch;
     } else if (e->type == EVENT_SUBAGENT_FAILED) {
         row.error = e->error;
+        row.merge_status = merge_status(agent);
+    } else if (e->type == EVENT_SUBAGENT_COMPLETED) {
+        row.merge_status = merge_status(agent);
     } else if (e->type == EVENT_SUBAGENT_CLOSED) {
         row.finished_at = e->ts;
     }

@@ -113,6 +113,8 @@ struct str result_object(struct deciding *d, const struct agent *agent, const st
     print_clamps(&w, &agent->contract);
     if (agent->evidence.n > 0)
         jw_kraw(&w, "checks", agent->evidence);
+    if (agent->tree != NULL && agent->tree->kept.n > 0)
+        jw_kstr(&w, "branch", agent->tree->kept);
     jw_end_object(&w);
     struct str json = keep(d, buf_view(&out));
     buf_release(&out);

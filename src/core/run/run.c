@@ -57,12 +57,16 @@ struct run *run_new(struct str id)
     arena_init(&root->arena);
     arena_init(&root->history);
     root->id = run->id;
+    root->tree = arena_alloc(&root->arena, sizeof *root->tree);
+    *root->tree = (struct tree){.leaves = LEAVES_KEPT}; /* nobody merges it but the user */
     run->agents[run->agent_count++] = root;
     return run;
 }
 
 static void agent_free(struct agent *agent)
 {
+    if (agent->tree != NULL)
+        free(agent->tree->children);
     arena_release(&agent->arena);
     arena_release(&agent->history);
     free(agent->messages);
@@ -179,7 +183,7 @@ enum outcome run_outcome(const struct run *run)
 
 bool agent_busy(const struct agent *agent)
 {
-    if (agent->phase == PHASE_ASKING || agent->phase == PHASE_CHECKING)
+    if (agent->phase == PHASE_ASKING || agent->phase == PHASE_CHECKING || tree_busy(agent))
         return true;
     const size_t *in = agent->calls_in;
     return agent->phase == PHASE_TOOLS &&
@@ -256,6 +260,22 @@ static void print_calls(struct buf *out, const struct agent *a)
     }
 }
 
+static void print_tree(struct buf *out, const struct agent *a)
+{
+    const struct tree *t = a->tree;
+    if (t == NULL)
+        return;
+    buf_printf(out,
+               "  tree state=%d leaves=%d turn=%d told=%d id=%.*s path=%.*s:%.*s branch=%.*s "
+               "base=%.*s by=%.*s merge=%.*s kept=%.*s first=%zu children",
+               (int)t->state, (int)t->leaves, (int)t->turn, (int)a->told, STR_FMT(t->id),
+               STR_FMT(t->path), STR_FMT(t->workspace), STR_FMT(t->branch), STR_FMT(t->base_ref),
+               STR_FMT(t->strategy), STR_FMT(t->merge), STR_FMT(t->kept), t->first_open);
+    for (size_t i = 0; i < t->child_count; i++)
+        buf_printf(out, " %u", t->children[i]);
+    buf_char(out, '\n');
+}
+
 static void print_agent(struct buf *out, const struct agent *a)
 {
     char hex[MARK_HEX + 1], turn[MARK_HEX + 1];
@@ -301,6 +321,7 @@ static void print_agent(struct buf *out, const struct agent *a)
                (long long)a->started_at, (long long)a->finished_at, (long long)a->timers[0],
                (long long)a->timers[1], (long long)a->timers[2], (unsigned long long)a->last_seq,
                (unsigned long long)a->ready_seq, a->children_open);
+    print_tree(out, a);
     buf_printf(out, "  reuse=%.*s seen=%llu", STR_FMT(a->reuse_key),
                (unsigned long long)a->changes_seen);
     buf_printf(out, "  kept_back=%lld/%lld\n", (long long)a->account.kept_back.tokens,

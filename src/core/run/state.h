@@ -70,6 +70,12 @@ struct deciding;
 /* The error of an agent that a timer stopped for this reason: where the time went. */
 struct str spent_explain(struct deciding *d, const struct agent *agent, struct str reason);
 
+/* How an agent ended, before that is applied. */
+struct ending {
+    enum outcome outcome;
+    struct str response, error;
+};
+
 #define DRAFTS 4
 
 /* One call of run_decide. After the first error nothing more is emitted. */
@@ -167,6 +173,29 @@ size_t gathered_bytes(struct str context, const struct gathering *gathering);
 size_t task_bytes(const struct agent *agent);
 struct str task_text(struct arena *arena, const struct agent *agent);
 
+/* answers.c: what models and tools say; decide.c: everything else that happens */
+void answer_take(struct deciding *d, const struct input *input);
+struct event *fact(struct deciding *d, uint32_t agent_no,
+                   enum event_type type); /* with the mark of all effects decided before it */
+/* JSON text from an adapter, or `otherwise`: what does not parse must never get into a log. */
+struct str sound_json(struct str json, struct str otherwise);
+
+/* trees.c: agents that work in files of their own */
+bool tree_isolates(const struct agent *agent); /* its contract says so */
+bool tree_busy(const struct agent *agent);     /* an effect on its tree is under way */
+bool tree_is_there(const struct agent *agent); /* it has files of its own */
+/* Asks for the tree where the agent is to have one and has none yet; false: it can work at once. */
+bool tree_wanted(struct deciding *d, struct agent *agent, int64_t attempt);
+void tree_again(struct deciding *d, struct agent *agent, int64_t attempt); /* as new, at its base */
+void tree_answer(struct deciding *d, struct agent *agent, const struct input *input);
+/* The work of a child is done: its tree is merged when its turn comes, or its work kept. */
+void tree_leave(struct deciding *d, struct agent *child);
+/* The same for a root, which ends like this afterwards; false: there is nothing to leave. */
+bool tree_root_leaves(struct deciding *d, struct agent *root, const struct ending *ending);
+void tree_resume(struct deciding *d, struct agent *agent); /* its effect was lost in a crash */
+void trees_advance(struct deciding *d,
+                   struct agent *parent); /* begins the merge whose turn it is */
+
 /* finish.c: how agents end */
 void agent_finish(struct deciding *d, struct agent *agent, enum outcome outcome, struct str error);
 /* The same, unless its contract allows another attempt. */
@@ -177,15 +206,13 @@ void children_stop(struct deciding *d, struct agent *agent, struct str reason);
 /* A child that is held: its work is taken; or it is given up. */
 void child_integrate(struct deciding *d, struct agent *child);
 void child_drop(struct deciding *d, struct agent *child, struct str why);
+/* Its tree was merged, or kept, or could not be: it is closed. */
+void child_left(struct deciding *d, struct agent *child, enum tool_outcome outcome,
+                struct str message);
 void agent_settle_stop(struct deciding *d,
                        struct agent *agent); /* ends it when nothing of it is under way */
 
 /* result.c */
-/* How an agent ended, before that is applied. */
-struct ending {
-    enum outcome outcome;
-    struct str response, error;
-};
 /* answer.c: agents whose contract has a schema */
 /* The answer that the agent has just given does not match, and it was told why: it is to answer again. */
 bool answer_corrected(struct deciding *d, struct agent *agent);
@@ -199,6 +226,7 @@ bool ending_worked(enum outcome outcome); /* children.c: completed, or out of bu
 bool checks_begin(struct deciding *d, struct agent *agent, const struct ending *ending);
 void checks_ended(struct deciding *d, struct agent *agent, enum checked checked, struct str text);
 void checks_resume(struct deciding *d, struct agent *agent); /* they were lost in a crash */
+struct str checks_json(struct deciding *d, const struct list *checks);
 
 /* The result object of CONTRACT.md as JSON, in the decision's arena. */
 struct str result_object(struct deciding *d, const struct agent *agent,

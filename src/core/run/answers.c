@@ -1,0 +1,237 @@
+/* What models, tools and trees answer: each becomes a fact in the log, and the part of the core that it concerns goes on. Pure. */
+#include "base/json.h"
+#include "base/utf8.h"
+#include "core/run/state.h"
+
+#define ARGUMENTS_LEVELS 32    /* nesting of a call's arguments; the event around them adds a few */
+#define UNPARSED_BYTES 65536   /* of arguments that are no JSON object, to tell the model */
+#define ADAPTER_JSON_LEVELS 48 /* nesting of what tools and model APIs hand over as JSON */
+
+/* JSON text from an adapter, or `otherwise`: what does not parse must never get into a log. */
+struct str sound_json(struct str json, struct str otherwise)
+{
+    struct err why = ERR_INIT;
+    if (json.p == NULL)
+        return STR_NONE;
+    struct js *doc = js_parse_within(json, ADAPTER_JSON_LEVELS, &why);
+    js_free(doc);
+    return doc != NULL ? json : otherwise;
+}
+
+static void on_prepared(struct deciding *d, struct agent *agent, struct call *call,
+                        const struct input *input)
+{
+    if (call->state != CALL_PREPARING)
+        return;
+    struct event *e = fact(d, agent->no, EVENT_TOOL_PREPARED);
+    e->call_id = keep(d, call->call.id);
+    e->path = input->path;
+    e->before = input->before;
+    e->after = input->after;
+    emit(d, e);
+    if (agent->stopping != OUTCOME_NONE) {
+        call_finish(d, agent, call, TOOL_ERROR, STR("Error: stopped before anything was changed."));
+        agent_settle_stop(d, agent);
+        return;
+    }
+    call_perform(d, agent, call);
+}
+
+static void on_result(struct deciding *d, struct agent *agent, struct call *call,
+                      const struct input *input)
+{
+    if (call->state != CALL_RUNNING && call->state != CALL_PREPARING &&
+        call->state != CALL_GATHERING)
+        return;
+    struct event *e = fact(
+        d, agent->no, input->kind == INPUT_RESULT ? EVENT_TOOL_FINISHED : EVENT_TOOL_INTERRUPTED);
+    e->call_id = keep(d, call->call.id);
+    e->text = input->text;
+    if (input->kind == INPUT_RESULT) {
+        e->outcome = input->outcome == TOOL_OK ? STR("ok") : STR("error");
+        e->files_read = sound_json(input->files_read, STR_NONE);
+        e->files_modified = sound_json(input->files_modified, STR_NONE);
+    }
+    emit(d, e);
+    if (agent->stopping != OUTCOME_NONE)
+        agent_settle_stop(d, agent);
+    else
+        calls_advance(d, agent);
+}
+
+static void on_facts(struct deciding *d, struct agent *agent, struct call *call,
+                     const struct input *input)
+{
+    if (call->state != CALL_GATHERING)
+        return;
+    struct event *e = fact(d, agent->no, EVENT_FACTS_GATHERED);
+    e->call_id = keep(d, call->call.id);
+    e->files = gathered_log(d, &input->gathering);
+    emit(d, e);
+    if (d->failed)
+        return;
+    if (agent->stopping != OUTCOME_NONE) {
+        call_finish(d, agent, call, TOOL_ERROR,
+                    STR("Error: stopped before the sub-agent was started."));
+        agent_settle_stop(d, agent);
+        return;
+    }
+    delegate_gathered(d, agent, call);
+    calls_advance(d, agent);
+}
+
+static void add_usage(struct event *e, const struct usage *usage)
+{
+    struct {
+        int64_t from;
+        int64_t *to;
+    } const pairs[] = {{usage->input, &e->input_tokens},
+                       {usage->cached, &e->cached_tokens},
+                       {usage->cache_write, &e->cache_write_tokens},
+                       {usage->output, &e->output_tokens},
+                       {usage->reasoning, &e->reasoning_tokens}};
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        if (pairs[i].from >= 0)
+            *pairs[i].to = pairs[i].from;
+    }
+}
+
+static void add_times(struct event *e, const struct input *input)
+{
+    if (input->admitted_ms > 0)
+        e->admitted_ms = input->admitted_ms;
+    if (input->total_ms > 0)
+        e->total_ms = input->total_ms;
+}
+
+/* Arguments in one canonical spelling, so that logging and reading back give the same bytes. */
+static struct str calls_json(struct deciding *d, const struct model_reply *reply)
+{
+    struct buf out;
+    struct jw w;
+    buf_init(&out, SIZE_MAX / 4);
+    jw_init(&w, &out);
+    jw_array(&w);
+    for (size_t i = 0; i < reply->call_count; i++) {
+        struct err why = ERR_INIT;
+        struct str raw = reply->calls[i].arguments;
+        struct js *arguments = js_parse_within(raw, ARGUMENTS_LEVELS, &why);
+        struct buf text;
+        buf_init(&text, SIZE_MAX / 4);
+        if (js_kind(arguments) == JS_OBJECT) {
+            js_print(arguments, &text);
+        } else {
+            buf_text(&text, "{\"$unparsed\":");
+            json_quote(&text, utf8_cut(raw.p != NULL ? raw : STR(""), UNPARSED_BYTES));
+            buf_char(&text, '}');
+        }
+        jw_object(&w);
+        jw_kstr(&w, "id", reply->calls[i].id);
+        jw_kstr(&w, "name", reply->calls[i].name);
+        jw_kraw(&w, "arguments", buf_view(&text));
+        jw_end_object(&w);
+        buf_release(&text);
+        js_free(arguments);
+    }
+    jw_end_array(&w);
+    struct str json = keep(d, buf_view(&out));
+    buf_release(&out);
+    return json;
+}
+
+static void on_reply(struct deciding *d, struct agent *agent, const struct input *input)
+{
+    const struct model_reply *reply = input->reply;
+    struct event *e = fact(d, agent->no, EVENT_MODEL_REPLIED);
+    e->call_id = keep(d, agent->request_id);
+    e->text = reply->text;
+    if (reply->call_count > 0)
+        e->calls = calls_json(d, reply);
+    e->finish = reply->finish;
+    e->completeness = reply->completeness == REPLY_CUT ? STR("cut") : STR("whole");
+    add_usage(e, &reply->usage);
+    e->response_id = reply->response_id;
+    e->model_effective = reply->model;
+    if (reply->first_token_ms >= 0)
+        e->first_token_ms = reply->first_token_ms;
+    add_times(e, input);
+    e->extras = sound_json(reply->extras, STR_NONE);
+    emit(d, e);
+    turn_replied(d, agent, reply);
+}
+
+static void on_failure(struct deciding *d, struct agent *agent, const struct input *input)
+{
+    const struct model_failure *failure = input->failure;
+    struct event *e = fact(d, agent->no, EVENT_MODEL_FAILED);
+    e->call_id = keep(d, agent->request_id);
+    e->class = str_from(err_class_text(failure->class));
+    if (failure->http_status > 0)
+        e->http_status = failure->http_status;
+    if (failure->retry_after_ms >= 0)
+        e->retry_after_ms = failure->retry_after_ms;
+    e->error = failure->message;
+    e->partial = failure->partial;
+    if (input->sent == REQUEST_UNSENT)
+        e->sent = STR("no");
+    add_usage(e, &failure->usage);
+    if (input->first_token_ms > 0)
+        e->first_token_ms = input->first_token_ms;
+    add_times(e, input);
+    struct str fallback = turn_fallback(d->run, agent);
+    if (agent->stopping == OUTCOME_NONE && failure->class != ERR_CANCELLED && fallback.n > 0)
+        e->fallback = keep(d, fallback);
+    else if (agent->stopping == OUTCOME_NONE &&
+             (failure->class == ERR_RETRY || failure->class == ERR_TIMEOUT) &&
+             agent->tries + 1 < d->run->settings.model_attempts)
+        e->retry_at = d->now + retry_delay(d->run, agent, failure);
+    emit(d, e);
+    turn_failed(d, agent, failure);
+}
+
+static void on_checked(struct deciding *d, struct agent *agent, const struct input *input)
+{
+    struct event *e = fact(d, agent->no, EVENT_AGENT_CHECKED);
+    e->call_id = keep(d, agent->check_id);
+    e->outcome = str_from(checked_text(input->checked));
+    e->text = input->text;
+    e->evidence = sound_json(input->evidence, STR_NONE);
+    e->files_modified = sound_json(input->files_modified, STR_NONE);
+    emit(d, e);
+    checks_ended(d, agent, input->checked, input->text);
+}
+
+void answer_take(struct deciding *d, const struct input *input)
+{
+    struct agent *agent = run_agent_at(d->run, input->agent_no);
+    if (agent == NULL || d->run->status != RUN_RUNNING)
+        return;
+    if (input->kind == INPUT_REPLY || input->kind == INPUT_FAILURE) {
+        if (agent->phase != PHASE_ASKING || !str_eq(agent->request_id, input->call_id))
+            return;
+        if (input->kind == INPUT_REPLY)
+            on_reply(d, agent, input);
+        else
+            on_failure(d, agent, input);
+        return;
+    }
+    if (input->kind == INPUT_CHECKED) {
+        if (agent->phase == PHASE_CHECKING && str_eq(agent->check_id, input->call_id))
+            on_checked(d, agent, input);
+        return;
+    }
+    if (input->kind == INPUT_ISOLATED || input->kind == INPUT_MERGED) {
+        if (tree_busy(agent) && str_eq(agent->tree->id, input->call_id))
+            tree_answer(d, agent, input);
+        return;
+    }
+    struct call *call = agent->phase == PHASE_TOOLS ? call_find(agent, input->call_id) : NULL;
+    if (call == NULL || call->state == CALL_DONE || call->awaits != CALL_WORKS)
+        return;
+    if (input->kind == INPUT_PREPARED)
+        on_prepared(d, agent, call, input);
+    else if (input->kind == INPUT_FACTS)
+        on_facts(d, agent, call, input);
+    else
+        on_result(d, agent, call, input);
+}
