@@ -217,6 +217,24 @@ static void read_number(struct reading *r, const struct js *value)
         *(double *)r->at = number;
 }
 
+static void read_items(struct reading *r, const struct js *value)
+{
+    int64_t count = (int64_t)js_count(value);
+    if (js_kind(value) != JS_ARRAY)
+        problems_add(r->problems, r->path, "expected a list of objects");
+    else if (count < r->field->minimum || count > r->field->maximum)
+        problems_add(r->problems, r->path, "must have %lld to %lld items",
+                     (long long)r->field->minimum, (long long)r->field->maximum);
+}
+
+static void read_switch(struct reading *r, const struct js *value)
+{
+    if (js_kind(value) != JS_BOOL)
+        problems_add(r->problems, r->path, "must be true or false");
+    else
+        *(int *)r->at = js_bool(value, false);
+}
+
 static void read_schema(struct reading *r, const struct js *value)
 {
     struct err why = ERR_INIT;
@@ -253,6 +271,11 @@ static void set_default(const struct record_field *field, void *at)
     case RECORD_NUMBER:
         *(double *)at = NAN;
         break;
+    case RECORD_SWITCH:
+        *(int *)at = 0;
+        break;
+    case RECORD_ITEMS:
+        break;
     }
 }
 
@@ -260,7 +283,8 @@ static void (*const readers[])(struct reading *r, const struct js *value) = {
     [RECORD_LINE] = read_line,     [RECORD_TEXT] = read_text,
     [RECORD_NAMES] = read_names,   [RECORD_NAMES_IF_PRESENT] = read_names,
     [RECORD_COUNT] = read_count,   [RECORD_NUMBER] = read_number,
-    [RECORD_SCHEMA] = read_schema,
+    [RECORD_SCHEMA] = read_schema, [RECORD_ITEMS] = read_items,
+    [RECORD_SWITCH] = read_switch,
 };
 
 static void path_to(char out[RECORD_PATH_BYTES], const char *where, struct str key)
@@ -337,6 +361,12 @@ static void print_field(const struct record_field *field, struct jw *w, const vo
             jw_key(w, field->key);
             jw_real(w, *(const double *)at);
         }
+        break;
+    case RECORD_SWITCH:
+        if (*(const int *)at)
+            jw_kbool(w, field->key, true);
+        break;
+    case RECORD_ITEMS:
         break;
     }
 }

@@ -1,6 +1,6 @@
 /* Records as tables: one row per key gives the reader, the printer and the list of known keys. Unlike fields.h, the
- * reader goes on after an error and reports each one with its path: people write these documents. Internal to the
- * registry's files. */
+ * reader goes on after an error and reports each one with its path: people write these documents. For the registry's
+ * files and for plans. */
 #ifndef CADRE_CORE_CONTRACT_REGISTRY_FIELDS_H
 #define CADRE_CORE_CONTRACT_REGISTRY_FIELDS_H
 
@@ -15,7 +15,9 @@ enum record_kind {
     RECORD_NAMES_IF_PRESENT, /* struct list: an omitted one is absent */
     RECORD_COUNT,            /* int64_t: UNLIMITED where omitted */
     RECORD_NUMBER,           /* double: NaN where omitted */
-    RECORD_SCHEMA,           /* struct str: a JSON Schema for answers, as compact JSON */
+    RECORD_ITEMS, /* nothing: a list of objects that the caller reads; minimum to maximum of them */
+    RECORD_SWITCH, /* int: 1 for true, 0 for false and where omitted; printed where it is 1 */
+    RECORD_SCHEMA, /* struct str: a JSON Schema for answers, as compact JSON */
 };
 
 struct record_field {

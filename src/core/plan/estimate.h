@@ -32,7 +32,7 @@ void estimate_within(struct estimate *sum, const struct limits *limits);
 
 /* One step's part of a budget. */
 struct share {
-    int64_t weight; /* estimated calls; at least 1 counts */
+    int64_t weight; /* estimated calls; 1 to 1000000 counts */
     enum {
         SHARE_WAITS, /* has not started: amount is set */
         SHARE_RUNS,  /* amount is what its contract says */

@@ -19,7 +19,8 @@ bool ownership_overlaps(const struct plan_step *a, const struct plan_step *b);
 /* What a contract says: isolation.ownership, globs that hold what the step's do ("src/a" is "src/a" with `**` beneath). Absent where
  * the step owns everything, empty where it owns nothing. */
 struct list ownership_globs(struct arena *arena, const struct plan_step *step);
-/* permissions.write_paths: path rules (base/pathrule.h) that hold at least that; absent where it owns everything. */
+/* permissions.write_paths: path rules (base/pathrule.h) that hold every file of these globs, and more where a rule cannot say as much
+ * as a glob; absent where the step owns everything. */
 struct list ownership_write_paths(struct arena *arena, const struct plan_step *step);
 
 #endif

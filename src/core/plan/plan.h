@@ -99,7 +99,7 @@ const char *step_status_text(enum step_status status);
 bool step_status_parse(struct str text, enum step_status *status);
 bool step_id_valid(struct str id);
 
-/* Reads and checks a document: keys, types and limits, ids that are unique, prerequisites that exist, no circle (each is named:
+/* Reads and checks a document: keys, types and limits, ids that are unique, prerequisites that exist, no circle (it is named:
  * "a → b → a"), known roles, sound globs. All that is wrong is added to problems, each with its path ("steps[2].depends_on[0]");
  * -1 where something was. Out is filled only where nothing is wrong. */
 int plan_parse(struct arena *arena, const struct js *value, struct plan *out,
