@@ -1,0 +1,231 @@
+/* What may start when, by examples; plan_property_test has thousands of random plans. */
+#include "core/plan/schedule.h"
+
+#include "plan_fixture.h"
+
+#define OWNS(path) ",\"ownership\":[\"" path "\"]"
+#define READS ",\"type\":\"research\""
+#define NEEDS(ids) ",\"depends_on\":[" ids "]"
+#define CALLS(n) ",\"estimated_calls\":" #n
+#define APPROVAL ",\"requires_approval\":true"
+
+struct table {
+    struct schedule schedule;
+    struct step_state states[PLAN_STEPS_MAX];
+    size_t out[PLAN_STEPS_MAX];
+};
+
+static void open_table(struct fixture *f, struct table *t, const char *text)
+{
+    schedule_init(&t->schedule, &f->arena, plan_of(f, text));
+    schedule_states(&f->plan, t->states);
+}
+
+static void set(struct table *t, const char *id, enum step_status status)
+{
+    t->states[plan_find(t->schedule.plan, str_from(id))].status = status;
+}
+
+/* The ids of the first count steps of out, "a b". */
+static struct str ids(struct fixture *f, const struct table *t, size_t count)
+{
+    struct str text = STR("");
+    for (size_t i = 0; i < count; i++)
+        text = arena_printf(&f->arena, "%.*s%s%.*s", STR_FMT(text), i > 0 ? " " : "",
+                            STR_FMT(t->schedule.plan->steps[t->out[i]].id));
+    return text;
+}
+
+static struct str ready(struct fixture *f, struct table *t, size_t slots)
+{
+    return ids(f, t, schedule_ready(&t->schedule, t->states, slots, t->out));
+}
+
+static struct str skipped(struct fixture *f, struct table *t)
+{
+    return ids(f, t, schedule_to_skip(&t->schedule, t->states, t->out));
+}
+
+static struct str asked(struct fixture *f, struct table *t)
+{
+    return ids(f, t, schedule_to_ask(&t->schedule, t->states, t->out));
+}
+
+static void a_step_starts_when_all_that_it_needs_is_completed(void **state)
+{
+    struct fixture *f = *state;
+    struct table t;
+    open_table(
+        f, &t,
+        PLAN(STEP("a", READS) "," STEP("b", READS) "," STEP("c", READS NEEDS("\"a\",\"b\""))));
+    check_str(ready(f, &t, 9), "a b");
+    set(&t, "a", STEP_COMPLETED);
+    set(&t, "b", STEP_IN_PROGRESS);
+    check_str(ready(f, &t, 9), "");
+    set(&t, "b", STEP_COMPLETED);
+    check_str(ready(f, &t, 9), "c");
+    set(&t, "c", STEP_COMPLETED);
+    assert_true(schedule_is_over(&t.schedule, t.states));
+}
+
+static void no_more_start_than_there_are_slots(void **state)
+{
+    struct fixture *f = *state;
+    struct table t;
+    open_table(f, &t, PLAN(STEP("a", READS) "," STEP("b", READS) "," STEP("c", READS)));
+    check_str(ready(f, &t, 0), "");
+    check_str(ready(f, &t, 2), "a b");
+}
+
+static void the_longest_way_goes_first(void **state)
+{
+    struct fixture *f = *state;
+    struct table t;
+    open_table(f, &t,
+               PLAN(STEP("a", READS CALLS(5)) "," STEP("b", READS CALLS(3)) "," STEP(
+                   "c", READS CALLS(4) NEEDS("\"b\"")) "," STEP("d", READS CALLS(7))));
+    check_str(ready(f, &t, 9), "b d a");
+    check_str(ready(f, &t, 1), "b");
+}
+
+static void two_that_may_change_the_same_place_never_run_at_once(void **state)
+{
+    struct fixture *f = *state;
+    struct table t;
+    open_table(f, &t,
+               PLAN(STEP("a", OWNS("src/**")) "," STEP("b", OWNS("src/x.c")) "," STEP(
+                   "c", OWNS("docs")) "," STEP("d", "") "," STEP("e", READS CALLS(30))));
+    check_str(ready(f, &t, 9), "a c e");
+    set(&t, "a", STEP_IN_PROGRESS);
+    check_str(ready(f, &t, 9), "c e");
+    set(&t, "a", STEP_COMPLETED);
+    check_str(ready(f, &t, 9), "b c e");
+    set(&t, "b", STEP_COMPLETED);
+    set(&t, "c", STEP_COMPLETED);
+    check_str(ready(f, &t, 9), "d e");
+}
+
+static void a_failure_skips_what_depends_on_it_and_nothing_else(void **state)
+{
+    struct fixture *f = *state;
+    struct table t;
+    open_table(
+        f, &t,
+        PLAN(STEP("d", READS NEEDS("\"c\",\"x\"")) "," STEP("a", READS) "," STEP(
+            "b", READS NEEDS(
+                     "\"a\"")) "," STEP("c",
+                                        READS NEEDS(
+                                            "\"b\"")) "," STEP("x", READS) "," STEP("y",
+                                                                                    READS NEEDS(
+                                                                                        "\"x\""))));
+    check_str(skipped(f, &t), "");
+    set(&t, "a", STEP_FAILED);
+    check_str(skipped(f, &t), "b c d");
+    check_str(ready(f, &t, 9), "x");
+    set(&t, "b", STEP_SKIPPED);
+    check_str(skipped(f, &t), "c d");
+    set(&t, "c", STEP_BLOCKED);
+    check_str(skipped(f, &t), "c d");
+    set(&t, "x", STEP_COMPLETED);
+    check_str(ready(f, &t, 9), "y");
+    assert_false(schedule_is_over(&t.schedule, t.states));
+}
+
+static void a_skipped_step_satisfies_nobody(void **state)
+{
+    struct fixture *f = *state;
+    struct table t;
+    open_table(f, &t, PLAN(STEP("a", READS) "," STEP("b", READS NEEDS("\"a\""))));
+    set(&t, "a", STEP_SKIPPED);
+    check_str(ready(f, &t, 9), "");
+    check_str(skipped(f, &t), "b");
+}
+
+static void an_approval_blocks_its_own_branch_alone(void **state)
+{
+    struct fixture *f = *state;
+    struct table t;
+    open_table(f, &t,
+               PLAN(STEP("a", READS APPROVAL) "," STEP("b", READS NEEDS("\"a\"")) "," STEP(
+                   "c", READS) "," STEP("d", READS APPROVAL NEEDS("\"c\""))));
+    check_str(asked(f, &t), "a");
+    check_str(ready(f, &t, 9), "c");
+    set(&t, "a", STEP_BLOCKED);
+    check_str(asked(f, &t), "");
+    assert_false(schedule_is_over(&t.schedule, t.states));
+    set(&t, "a", STEP_PENDING);
+    t.states[0].approval = APPROVAL_GRANTED;
+    check_str(asked(f, &t), "");
+    check_str(ready(f, &t, 9), "a c");
+    set(&t, "c", STEP_COMPLETED);
+    check_str(asked(f, &t), "d");
+    set(&t, "a", STEP_FAILED); /* denied */
+    check_str(skipped(f, &t), "b");
+}
+
+static void integration_follows_prerequisites_then_the_plan(void **state)
+{
+    struct fixture *f = *state;
+    struct table t;
+    open_table(f, &t,
+               PLAN(STEP("c", READS NEEDS("\"a\"")) "," STEP("b", READS) "," STEP(
+                   "a", READS) "," STEP("d", READS NEEDS("\"b\""))));
+    memcpy(t.out, t.schedule.order, 4 * sizeof t.out[0]);
+    check_str(ids(f, &t, 4), "b a c d");
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(t.schedule.order[t.schedule.rank[i]], i);
+}
+
+static void the_critical_path_is_the_longest_way(void **state)
+{
+    struct fixture *f = *state;
+    struct table t;
+    int64_t calls = 0;
+    open_table(
+        f, &t,
+        PLAN(STEP("a", CALLS(2)) "," STEP("b", CALLS(9) NEEDS("\"a\"")) "," STEP(
+            "c", CALLS(3) NEEDS(
+                     "\"a\"")) "," STEP("d", CALLS(5) NEEDS("\"b\",\"c\"")) "," STEP("e",
+                                                                                     CALLS(15))));
+    check_str(ids(f, &t, schedule_critical_path(&t.schedule, t.out, &calls)), "a b d");
+    assert_int_equal(calls, 16);
+}
+
+static void a_plan_goes_on_from_the_statuses_that_it_was_written_with(void **state)
+{
+    struct fixture *f = *state;
+    struct table t;
+    open_table(
+        f, &t,
+        PLAN(STEP("a", READS ",\"status\":\"completed\"") "," STEP(
+            "b",
+            READS NEEDS("\"a\"") ",\"st"
+                                 "atus"
+                                 "\":"
+                                 "\"in_"
+                                 "progr"
+                                 "ess"
+                                 "\"") "," STEP("c", READS
+                                                ",\"status\":\"failed\"") "," STEP("d", READS
+                                                                                   ",\"status\":"
+                                                                                   "\"blocked\"")));
+    check_str(ready(f, &t, 9), "b d");
+    assert_int_equal(t.states[2].status, STEP_FAILED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_step_starts_when_all_that_it_needs_is_completed),
+        TEST(no_more_start_than_there_are_slots),
+        TEST(the_longest_way_goes_first),
+        TEST(two_that_may_change_the_same_place_never_run_at_once),
+        TEST(a_failure_skips_what_depends_on_it_and_nothing_else),
+        TEST(a_skipped_step_satisfies_nobody),
+        TEST(an_approval_blocks_its_own_branch_alone),
+        TEST(integration_follows_prerequisites_then_the_plan),
+        TEST(the_critical_path_is_the_longest_way),
+        TEST(a_plan_goes_on_from_the_statuses_that_it_was_written_with),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
