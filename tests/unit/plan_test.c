@@ -153,7 +153,7 @@ static void the_whole_has_limits(void **state)
         buf_printf(&text,
                    "%s{\"id\":\"s%d\",\"title\":\"t\",\"description\":\"d\",\"depends_on\":[",
                    i > 0 ? "," : "", i);
-        for (int k = 0; k < i && k < 32; k++)
+        for (int k = 0; k < i; k++)
             buf_printf(&text, "%s\"s%d\"", k > 0 ? "," : "", i - 1 - k);
         buf_text(&text, "],\"ownership\":[");
         for (int k = 0; k < 5; k++)
@@ -162,10 +162,8 @@ static void the_whole_has_limits(void **state)
     }
     buf_text(&text, "]}");
     assert_int_equal(parse(f, text.p), -1);
-    assert_int_equal(f->problems.found, 2);
-    check_str(f->problems.items[0].message,
-              "have 1392 prerequisites in all, at most 1000 are allowed");
-    check_str(f->problems.items[1].message, "own 300 paths in all, at most 256 are allowed");
+    assert_int_equal(f->problems.found, 1);
+    check_str(f->problems.items[0].message, "own 300 paths in all, at most 256 are allowed");
     buf_release(&text);
 }
 

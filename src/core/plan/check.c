@@ -161,16 +161,11 @@ static void check_ownership(struct checking *c, size_t i)
 
 /* --- the whole ---------------------------------------------------------------------------------------------- */
 
-static void check_sizes(struct checking *c)
+static void check_globs(struct checking *c)
 {
-    size_t edges = 0, globs = 0;
-    for (size_t i = 0; i < c->plan->count; i++) {
-        edges += c->plan->steps[i].depends_on.n;
+    size_t globs = 0;
+    for (size_t i = 0; i < c->plan->count; i++)
         globs += c->plan->steps[i].ownership.n;
-    }
-    if (edges > PLAN_EDGES_MAX)
-        problems_add(c->problems, "steps", "have %zu prerequisites in all, at most %d are allowed",
-                     edges, PLAN_EDGES_MAX);
     if (globs > PLAN_GLOBS_MAX)
         problems_add(c->problems, "steps", "own %zu paths in all, at most %d are allowed", globs,
                      PLAN_GLOBS_MAX);
@@ -186,7 +181,7 @@ void plan_check(struct arena *arena, const struct js *steps, struct plan *plan,
         check_ownership(&c, i);
     }
     check_circle(&c);
-    check_sizes(&c);
+    check_globs(&c);
 }
 
 void plan_warn(const struct plan *plan, struct problems *warnings)

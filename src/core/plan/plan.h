@@ -27,8 +27,7 @@
 #define PLAN_DESCRIPTION_MAX (32 << 10) /* bytes of one step's */
 #define PLAN_CRITERIA_MAX 32            /* of one list */
 #define PLAN_CRITERION_MAX 500          /* characters */
-#define PLAN_DEPENDS_MAX 32             /* of one step */
-#define PLAN_EDGES_MAX 1000             /* of the whole plan */
+#define PLAN_DEPENDS_MAX PLAN_STEPS_MAX /* of one step: it may need all others */
 #define PLAN_OWNERSHIP_MAX 32           /* globs of one step */
 #define PLAN_GLOBS_MAX 256              /* of the whole plan: they are compared each with each */
 #define PLAN_GLOB_MAX 256               /* characters */
