@@ -62,73 +62,82 @@ struct vcs_commit {
 /* --- for the engine ------------------------------------------------------------------------------------------------------ */
 
 enum vcs_strategy {
-    VCS_SHARED,   /* cannot write: works in the workspace itself, no git process at all */
+    VCS_SHARED,   /* cannot write: works in its parent's tree, no git process at all */
     VCS_WORKTREE, /* a checkout of its own in a repository */
     VCS_COPY,     /* the same where there is no repository: one of our own holds the files */
 };
 
 enum vcs_dirty { VCS_SNAPSHOT, VCS_REFUSE }; /* what to do about uncommitted changes */
 
-/* Once for each run, before its first writer. */
-struct vcs_base_request {
-    struct str workspace;
-    struct str run;
+#define VCS_RESULT "result" /* the name of the root's tree */
+#define VCS_CHECKS "checks" /* the name of the checkout in which a merge is tried */
+
+/* A tree is a directory of files that an agent works in, and a branch cadre/RUN/NAME that holds what is committed of it. A child's is
+ * named by its agent and is a checkout of its own; the root's is VCS_RESULT, and is either a checkout of its own or the user's. */
+struct vcs_tree {
+    struct str workspace; /* the user's: where the repository is found */
+    struct str run, name;
+    enum { VCS_OWN_CHECKOUT, VCS_USERS_CHECKOUT } place;
+};
+
+struct vcs_isolate_request {
+    struct vcs_tree tree; /* to be made; its place is VCS_OWN_CHECKOUT */
+    struct vcs_tree
+        parent; /* what it starts from, as its files are now. Its name is empty for the root's tree, which starts from
+                               the user's checkout */
+    struct str
+        base; /* where it was made before, for another attempt or after a crash; empty: from the parent's files */
     enum vcs_dirty dirty;
     int64_t now_ms;
     const atomic_bool *cancelled;
 };
 
-struct vcs_base {
+struct vcs_isolated {
     enum vcs_strategy strategy; /* WORKTREE or COPY */
-    struct str commit;          /* every child's base_ref; uncommitted changes are in it */
-    struct str
-        head;      /* the user's commit at that time; empty: none yet (unborn, or no repository) */
-    bool snapshot; /* the tree had uncommitted changes; refs/cadre/RUN/base keeps them */
-};
-
-struct vcs_tree_request {
-    struct str workspace; /* the user's: where the repository is found */
-    struct str run, agent;
-    struct str base; /* commit */
-    const atomic_bool *cancelled;
-};
-
-struct vcs_tree {
-    struct str path; /* absolute: the checkout */
+    struct str base;            /* the commit that it starts from; uncommitted changes are in it */
+    struct str path;            /* absolute: the checkout */
     struct str
         workspace; /* in it, the same place that the user's workspace has in the user's checkout */
-    struct str branch; /* cadre/RUN/AGENT */
+    struct str branch; /* cadre/RUN/NAME */
 };
 
-struct vcs_collect_request {
-    struct vcs_tree_request tree;
+struct vcs_integrate_request {
+    struct vcs_tree tree, parent;
+    struct str base; /* of the tree */
     enum { VCS_OWNS_ALL, VCS_OWNS_LISTED } owns;
     struct vcs_list ownership;   /* globs from the workspace */
     struct vcs_list write_paths; /* from the workspace; a change must lie in one of them */
     struct str message;
     int64_t now_ms;
+    const atomic_bool *cancelled;
 };
 
-struct vcs_collected {
-    struct str commit;     /* the branch's end; the base where nothing was changed */
-    struct vcs_list files; /* changed against the base, from the workspace */
+enum vcs_merge {
+    VCS_NO_CHANGES,
+    VCS_FAST_FORWARD,
+    VCS_THREE_WAY,
+    VCS_CONFLICT,
+    VCS_MERGED_BEFORE, /* by a call that a crash ended */
 };
-
-enum vcs_merge { VCS_NO_CHANGES, VCS_FAST_FORWARD, VCS_THREE_WAY, VCS_CONFLICT, VCS_MERGED_BEFORE };
-
-struct vcs_merge_request {
-    struct vcs_tree_request tree; /* the child; base: where the run's result starts */
-    struct str commit;            /* what the child collected */
-    struct str message;
-    int64_t now_ms;
-};
+const char *vcs_merge_text(enum vcs_merge merge); /* "no_changes", "fast_forward", … */
 
 struct vcs_merged {
     enum vcs_merge outcome;
-    struct str from;       /* the result's end that this was worked out against */
-    struct str to;         /* what it becomes; equal to from where nothing changes */
-    struct vcs_list files; /* CONFLICT: which; paths from the repository's root */
-    struct str note;       /* CONFLICT: what git says about the first */
+    struct str commit;         /* of the child's work; the base where nothing was changed */
+    struct str from;           /* the parent's end that this was worked out against */
+    struct str to;             /* what it becomes; equal to from where nothing changes */
+    struct vcs_list files;     /* changed against the base, from the workspace */
+    struct vcs_list conflicts; /* CONFLICT: which; from the workspace */
+    struct str note;           /* CONFLICT: what git says about the first */
+};
+
+struct vcs_kept {
+    struct str
+        commit; /* the end of the branch; empty: there was nothing to keep, and the branch is gone */
+    struct str branch;
+    struct vcs_list files; /* changed against the base, from the workspace */
+    struct str
+        refused; /* why its files are not on the branch: they hold what no child may bring; empty: they are */
 };
 
 struct vcs_apply_request {
@@ -163,25 +172,28 @@ struct vcs_port {
     int (*commit)(void *self, struct arena *arena, const struct vcs_commit_request *request,
                   struct vcs_commit *commit, struct err *err);
 
-    int (*base)(void *self, struct arena *arena, const struct vcs_base_request *request,
-                struct vcs_base *base, struct err *err);
-    /* A checkout of base on a branch of its own; as new when it is there already (a retry starts afresh). */
-    int (*create)(void *self, struct arena *arena, const struct vcs_tree_request *request,
-                  struct vcs_tree *tree, struct err *err);
-    /* Commits a child's work on its branch. DENIED: it holds what no child may bring; nothing is committed. */
-    int (*collect)(void *self, struct arena *arena, const struct vcs_collect_request *request,
-                   struct vcs_collected *collected, struct err *err);
-    /* Works out the merge of a child into cadre/RUN/result; no ref moves. */
-    int (*preview)(void *self, struct arena *arena, const struct vcs_merge_request *request,
-                   struct vcs_merged *merged, struct err *err);
-    /* Puts the run's integration checkout (the agent "result") at a commit, for checks; makes it when it is not there. */
-    int (*stage)(void *self, struct arena *arena, const struct vcs_tree_request *request,
-                 struct str commit, struct vcs_tree *tree, struct err *err);
-    /* Moves cadre/RUN/result from merged->from to merged->to. RETRY: it is somewhere else by now. Again after a crash: 0. */
-    int (*publish)(void *self, const struct vcs_tree_request *request,
-                   const struct vcs_merged *merged, struct err *err);
-    /* Removes the checkout, and the branch where it holds nothing that its base does not hold or that was merged. */
-    int (*remove)(void *self, const struct vcs_tree_request *request, struct err *err);
+    /* Makes a tree: a checkout on a branch of its own, as new when it is there already. What the parent's files hold is committed on the
+     * parent's branch first. DENIED: they hold what no commit may hold, or the user's are not committed and dirty is REFUSE. */
+    int (*isolate)(void *self, struct arena *arena, const struct vcs_isolate_request *request,
+                   struct vcs_isolated *isolated, struct err *err);
+    /* The first half of a merge: commits the child's work on its branch and the parent's on its own, and works out what the merge gives.
+     * Nothing else moves. DENIED: the child's tree holds what no child may bring; nothing of it is committed. */
+    int (*merge_begin)(void *self, struct arena *arena, const struct vcs_integrate_request *request,
+                       struct vcs_merged *merged, struct err *err);
+    /* Puts the run's checkout for checks (VCS_CHECKS) at a commit; makes it when it is not there. */
+    int (*stage)(void *self, struct arena *arena, const struct vcs_tree *tree, struct str commit,
+                 const atomic_bool *cancelled, struct vcs_isolated *staged, struct err *err);
+    /* The second half: the parent's branch moves from merged->from to merged->to by compare-and-swap, and its files with it. RETRY: it is
+     * somewhere else by now, or its files were changed meanwhile; begin again. All or nothing, after a crash too: an intent on a private
+     * ref is completed by whatever looks at the parent's tree next. */
+    int (*merge_end)(void *self, struct arena *arena, const struct vcs_integrate_request *request,
+                     const struct vcs_merged *merged, struct err *err);
+    /* The tree's work stays on its branch, unmerged. */
+    int (*keep)(void *self, struct arena *arena, const struct vcs_integrate_request *request,
+                struct vcs_kept *kept, struct err *err);
+    /* Removes the checkout, and the branch where it holds nothing that its base does not hold or that was merged into the parent's. A tree
+     * in the user's checkout loses its branch and its private refs alone. */
+    int (*remove)(void *self, const struct vcs_integrate_request *request, struct err *err);
     /* Fast-forwards the user's clean checkout to cadre/RUN/result; undo goes back while nothing else happened. */
     int (*apply)(void *self, struct arena *arena, const struct vcs_apply_request *request,
                  struct vcs_applied *applied, struct err *err);
