@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+#include "git/files.h"
+#include "git/tree.h"
 #include "git/worktree.h"
 #include "os/clock.h"
 
@@ -21,22 +23,6 @@ static int find_ref(const struct git_work *work, const char *ref, struct str *id
         return 0;
     *id = STR("");
     return none.class == ERR_NOT_FOUND ? 0 : err_set(err, none.class, "%s", none.message);
-}
-
-static int is_ancestor(const struct git_work *work, struct str a, struct str b, bool *yes,
-                       struct err *err)
-{
-    struct git_answer answer;
-    struct git_call call = {.site = work->site,
-                            .words = GIT_WORDS("merge-base", "--is-ancestor", a.p, b.p),
-                            .expects = GIT_ANY_STATUS,
-                            .cancelled = work->cancelled};
-    if (git_call(work->git, &call, &answer, err) != 0)
-        return -1;
-    int status = answer.status;
-    git_answer_release(&answer);
-    *yes = status == 0;
-    return status == 0 || status == 1 ? 0 : err_set(err, ERR_CORRUPT, "git compared no commits");
 }
 
 static int is_clean(const struct git_work *work, struct str head, bool *yes, struct err *err)
@@ -107,20 +93,20 @@ int git_apply(const struct git_work *work, const struct vcs_apply_request *reque
 {
     bool before = false, forward = false, clean = false;
     *applied = (struct vcs_applied){.outcome = VCS_NOTHING_TO_APPLY};
-    const char *ref = git_branch_ref(work->arena, request->run, STR(GIT_RESULT_AGENT));
+    const char *ref = git_branch_ref(work->arena, request->run, STR(VCS_RESULT));
     if (find_ref(work, ref, &applied->to, err) != 0 || git_head(work, &applied->from, err) != 0)
         return -1;
     if (applied->to.n == 0 || str_eq(applied->to, request->base))
         return 0;
     if (applied->from.n == 0)
         return why_not(work, request, false, false, applied);
-    if (is_ancestor(work, applied->to, applied->from, &before, err) != 0)
+    if (git_is_ancestor(work, applied->to, applied->from, &before, err) != 0)
         return -1;
     if (before) {
         applied->outcome = VCS_APPLIED_BEFORE;
         return 0;
     }
-    if (is_ancestor(work, applied->from, applied->to, &forward, err) != 0 ||
+    if (git_is_ancestor(work, applied->from, applied->to, &forward, err) != 0 ||
         is_clean(work, applied->from, &clean, err) != 0)
         return -1;
     if (!forward || !clean)
@@ -134,7 +120,7 @@ int git_undo(const struct git_work *work, const struct vcs_apply_request *reques
 {
     *applied = (struct vcs_applied){.outcome = VCS_NOTHING_TO_APPLY};
     struct str result;
-    const char *ref = git_branch_ref(work->arena, request->run, STR(GIT_RESULT_AGENT));
+    const char *ref = git_branch_ref(work->arena, request->run, STR(VCS_RESULT));
     const char *mark = applied_ref(work, request->run);
     if (find_ref(work, mark, &applied->to, err) != 0 || find_ref(work, ref, &result, err) != 0 ||
         git_head(work, &applied->from, err) != 0)
@@ -152,4 +138,25 @@ int git_undo(const struct git_work *work, const struct vcs_apply_request *reques
     if (change(work, GIT_WORDS("reset", "--keep", "--quiet", applied->to.p), err) != 0)
         return -1;
     return git_delete_ref(work, mark, err);
+}
+
+int git_apply_files(const struct git_work *work, struct str from, struct str to,
+                    struct vcs_applied *applied, struct err *err)
+{
+    struct git_moved moved;
+    *applied = (struct vcs_applied){.outcome = VCS_NOTHING_TO_APPLY,
+                                    .from = arena_copy(work->arena, from),
+                                    .to = arena_copy(work->arena, to)};
+    if (!git_is_id(from) || !git_is_id(to))
+        return err_set(err, ERR_USAGE, "applying needs two commits");
+    if (git_files_move(work, applied->from, applied->to, GIT_CLASH_REFUSES, &moved, err) != 0)
+        return -1;
+    if (moved.changes.count > 0)
+        applied->outcome = VCS_APPLIED;
+    if (moved.clashes.count > 0) {
+        applied->outcome = VCS_APPLY_REFUSED;
+        applied->files = moved.clashes;
+        applied->reason = STR("files were changed meanwhile");
+    }
+    return 0;
 }

@@ -211,7 +211,9 @@ static int judge(const struct git_call *call, const struct process_outcome *outc
     case PROCESS_EXITED:
         break;
     }
-    if (outcome->code != 0 && call->expects == GIT_ZERO_ONLY)
+    bool expected = outcome->code == 0 || call->expects == GIT_ANY_STATUS ||
+                    (outcome->code == 1 && call->expects == GIT_ZERO_OR_ONE);
+    if (!expected)
         return explain(call, outcome, err);
     if (call->output == GIT_WHOLE && outcome->output_bytes > max)
         return err_set(err, ERR_IO, "git %s answers with more than %zu bytes", call->words[0], max);
@@ -250,6 +252,8 @@ int git_call(const struct git *git, const struct git_call *call, struct git_answ
         .argv = line->words,
         .environment = line->environment,
         .directory = directory,
+        .handles = call->site != NULL && call->site->lock > 0 ? &call->site->lock : NULL,
+        .handle_count = call->site != NULL && call->site->lock > 0 ? 1 : 0,
         .input = call->input,
         .streams = PROCESS_APART,
         .wall_ms = call->wall_ms > 0 ? call->wall_ms : GIT_WALL_MS,

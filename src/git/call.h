@@ -37,6 +37,8 @@ struct git_site {
         GIT_KIND_REPOSITORY,
         GIT_KIND_SHADOW
     } kind; /* SHADOW: of a directory without git, all files of it */
+    /* Descriptor of the lock on it (git/tree.h), 0: none. Every git gets it too: one that outlives a killed cadre still holds the lock. */
+    int lock;
 };
 
 struct git_signature {
@@ -49,7 +51,8 @@ struct git_call {
     const char *const *words; /* ends with NULL; the subcommand first */
     enum { GIT_READS, GIT_WRITES } effect;
     enum {
-        GIT_ZERO_ONLY, /* another exit status is an error with git's own words */
+        GIT_ZERO_ONLY,   /* another exit status is an error with git's own words */
+        GIT_ZERO_OR_ONE, /* 1 says no */
         GIT_ANY_STATUS
     } expects;
     enum { GIT_WHOLE, GIT_MAY_BE_CUT } output; /* an answer that is parsed must be whole */

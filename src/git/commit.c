@@ -8,7 +8,10 @@
 
 #include "git/guard.h"
 #include "git/index.h"
+#include "git/intent.h"
 #include "git/worktree.h"
+
+#define ALL_PATHS ((struct vcs_list){NULL, 0})
 
 /* --- paths -------------------------------------------------------------------------------------------------------------------- */
 
@@ -131,8 +134,7 @@ int git_commit_paths(const struct git_work *work, const struct vcs_commit_reques
     struct str head;
     *commit = (struct vcs_commit){.id = STR("")};
     if (check_state(work, err) != 0 || git_head(work, &head, err) != 0 ||
-        current_branch(work, &commit->branch, err) != 0 ||
-        git_index_copy(work, "commit", &index, err) != 0)
+        current_branch(work, &commit->branch, err) != 0 || git_index_copy(work, &index, err) != 0)
         return -1;
     int result = gather(work, request, head, index, &changes, err);
     if (result == 0 && changes.count > 0)
@@ -144,75 +146,62 @@ int git_commit_paths(const struct git_work *work, const struct vcs_commit_reques
 /* --- a child's work --------------------------------------------------------------------------------------------------------------- */
 
 /* All that the child has on its branch and in its files, against its base. */
-static int check_work(const struct git_work *work, const struct vcs_collect_request *request,
+static int check_work(const struct git_work *work, const struct vcs_integrate_request *request,
                       struct git_changes *changes, struct err *err)
 {
     struct git_rules rules = {
         .write_paths = request->write_paths,
         .owns = request->owns == VCS_OWNS_LISTED ? GIT_OWNS_LISTED : GIT_OWNS_ALL,
         .ownership = request->ownership,
-        .cancelled = request->tree.cancelled,
+        .cancelled = request->cancelled,
     };
-    struct str base = arena_copy(work->arena, request->tree.base);
-    if (git_index_take(work, NULL, (struct vcs_list){NULL, 0}, GIT_REFUSES_NESTED, err) != 0 ||
-        git_index_changes(work, NULL, base, (struct vcs_list){NULL, 0}, changes, err) != 0)
+    struct str base = arena_copy(work->arena, request->base);
+    if (git_index_take(work, NULL, ALL_PATHS, GIT_REFUSES_NESTED, err) != 0 ||
+        git_index_changes(work, NULL, base, ALL_PATHS, changes, err) != 0)
         return -1;
     return git_guard(work->git, work->site, changes, &rules, err);
 }
 
-static int commit_work(const struct git_work *work, const struct vcs_collect_request *request,
-                       struct str head, struct str *id, struct err *err)
+/* What is on the branch already (its own git_commit, merges of its children: both hold to the same rules) must stand on its base. */
+static int check_history(const struct git_tree *tree, struct str base, struct err *err)
 {
-    struct git_signature self = git_self(request->now_ms);
-    struct git_commit_parts parts = {.parents = {head, STR("")},
-                                     .message = request->message,
-                                     .author = &self,
-                                     .committer = &self};
-    struct str tree;
-    const char *words = arena_printf(work->arena, "%.*s^{tree}", STR_FMT(head)).p;
-    if (git_index_write_tree(work, NULL, &parts.tree, err) != 0 ||
-        git_line(work, GIT_WORDS("rev-parse", "--verify", words), &tree, err) != 0)
-        return -1;
-    *id = head;
-    if (str_eq(tree, parts.tree))
-        return 0; /* committed already, by the child's own git_commit or before a crash */
-    return git_commit_object(work, &parts, id, err) != 0 ||
-                   git_move_ref(work, "HEAD", *id, head, err) != 0
-               ? -1
-               : 0;
-}
-
-/* What the child committed itself (git_commit, which holds to the same rules) must stand on its base in one line. */
-static int check_history(const struct git_work *work, const struct vcs_collect_request *request,
-                         struct str head, struct err *err)
-{
-    struct str base = arena_copy(work->arena, request->tree.base), merged, count;
-    if (str_eq(base, head))
+    bool stands = false;
+    struct str start = arena_copy(tree->work.arena, base);
+    if (str_eq(base, tree->refs.end))
         return 0;
-    const char *range = arena_printf(work->arena, "%.*s..%.*s", STR_FMT(base), STR_FMT(head)).p;
-    if (git_line(work, GIT_WORDS("merge-base", base.p, head.p), &merged, err) != 0 ||
-        git_line(work, GIT_WORDS("rev-list", "--count", "--min-parents=2", range), &count, err) !=
-            0)
+    if (!git_is_id(base))
+        return err_set(err, ERR_USAGE, "a tree's work is compared with a commit");
+    if (git_is_ancestor(&tree->work, start, tree->refs.end, &stands, err) != 0)
         return -1;
-    if (!str_eq(merged, base) || !str_is(count, "0"))
-        return err_set(err, ERR_DENIED, "the child's branch does not start at its base");
-    return 0;
+    return stands
+               ? 0
+               : err_set(err, ERR_DENIED, "the branch cadre/%.*s/%.*s does not start at its base",
+                         STR_FMT(tree->run), STR_FMT(tree->name));
 }
 
-int git_collect(const struct git_work *work, const struct vcs_collect_request *request,
-                struct vcs_collected *collected, struct err *err)
+int git_collect(struct git_tree *tree, const struct vcs_integrate_request *request,
+                struct git_collected *collected, struct err *err)
 {
     struct git_changes changes;
-    struct str head;
-    if (git_worktree_check(work, err) != 0 || git_resolve(work, "HEAD", &head, err) != 0 ||
-        check_history(work, request, head, err) != 0 ||
-        check_work(work, request, &changes, err) != 0)
+    struct str id;
+    if (git_settle(tree, err) != 0)
         return -1;
-    collected->commit = head;
-    collected->files = git_changed_files(work, &changes);
-    if (changes.count == 0) {
-        collected->commit = arena_copy(work->arena, request->tree.base);
+    if (tree->refs.end.n == 0)
+        return err_set(err, ERR_NOT_FOUND, "the branch cadre/%.*s/%.*s is gone", STR_FMT(tree->run),
+                       STR_FMT(tree->name));
+    if (git_worktree_check(&tree->work, err) != 0 || check_history(tree, request->base, err) != 0 ||
+        check_work(&tree->work, request, &changes, err) != 0)
+        return -1;
+    collected->files = git_changed_files(&tree->work, &changes);
+    collected->commit = arena_copy(tree->work.arena, request->base);
+    if (changes.count == 0)
         return 0;
-    }
-    return commit_work(work, request, head, &collected->commit, err);
+    if (git_index_write_tree(&tree->work, NULL, &id, err) != 0)
+        return -1;
+    /* Else it is committed already: by the child's own git_commit, or before a crash. */
+    if (!str_eq(id, tree->refs.end_tree) &&
+        git_tree_commit(tree, id, request->message, request->now_ms, err) != 0)
+        return -1;
+    collected->commit = tree->refs.end;
+    return 0;
 }

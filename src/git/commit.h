@@ -3,15 +3,20 @@
 #ifndef CADRE_GIT_COMMIT_H
 #define CADRE_GIT_COMMIT_H
 
-#include "git/object.h"
-#include "port/vcs.h"
+#include "git/tree.h"
 
 NODISCARD int git_commit_paths(const struct git_work *work,
                                const struct vcs_commit_request *request, struct vcs_commit *commit,
                                struct err *err);
-/* work->site: the child's. Again after a crash: what is committed already is found. */
-NODISCARD int git_collect(const struct git_work *work, const struct vcs_collect_request *request,
-                          struct vcs_collected *collected, struct err *err);
+
+struct git_collected {
+    struct str commit;     /* the branch's end; the base where nothing was changed */
+    struct vcs_list files; /* changed against the base, from the workspace */
+};
+/* The tree is a checkout of its own, and locked. Again after a crash: what is committed already is found. DENIED: it holds what no child may
+ * bring; nothing is committed. */
+NODISCARD int git_collect(struct git_tree *tree, const struct vcs_integrate_request *request,
+                          struct git_collected *collected, struct err *err);
 /* Paths of changes as the workspace sees them. */
 struct vcs_list git_changed_files(const struct git_work *work, const struct git_changes *changes);
 /* Paths from the workspace as the work tree sees them; "." is the workspace. */

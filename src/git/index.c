@@ -118,6 +118,26 @@ int git_index_take(const struct git_work *work, const char *index, struct vcs_li
     return result;
 }
 
+int git_index_add(const struct git_work *work, const char *index, struct vcs_list paths,
+                  struct err *err)
+{
+    struct buf input;
+    buf_init(&input, GIT_OUTPUT_MAX);
+    for (size_t i = 0; i < paths.count; i++) {
+        buf_str(&input, paths.items[i]);
+        buf_char(&input, '\0');
+    }
+    int result = 0;
+    if (input.failed)
+        result = err_set(err, ERR_DENIED, "too many changes for one commit");
+    else if (input.n > 0)
+        result = feed(work, index,
+                      GIT_WORDS("update-index", "-z", "--add", "--remove", "--replace", "--stdin"),
+                      buf_view(&input), err);
+    buf_release(&input);
+    return result;
+}
+
 /* --- copies ----------------------------------------------------------------------------------------------------------------------- */
 
 static int copy_bytes(int from, int to)
@@ -133,12 +153,11 @@ static int copy_bytes(int from, int to)
     return n == 0 ? 0 : -1;
 }
 
-int git_index_copy(const struct git_work *work, const char *purpose, const char **index,
-                   struct err *err)
+int git_index_copy(const struct git_work *work, const char **index, struct err *err)
 {
-    *index = arena_printf(work->arena, "%.*s/%s.%ld.index", STR_FMT(work->site->common_dir),
-                          purpose, (long)gettid())
-                 .p;
+    const struct git_site *site = work->site;
+    struct str place = site->owner == GIT_SITE_CHILD ? site->git_dir : site->common_dir;
+    *index = arena_printf(work->arena, "%.*s/" GIT_INDEX_COPY, STR_FMT(place)).p;
     const char *own = arena_printf(work->arena, "%.*s/index", STR_FMT(work->site->git_dir)).p;
     git_index_remove(*index);
     int from = open(own, O_RDONLY | O_CLOEXEC);

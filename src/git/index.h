@@ -14,9 +14,12 @@ enum git_nested {
  * out (of a shadow only .cadre and .git). index: NULL for the site's own. */
 NODISCARD int git_index_take(const struct git_work *work, const char *index, struct vcs_list paths,
                              enum git_nested nested, struct err *err);
-/* A copy of the site's index under a name of its own in the common directory; the caller removes it. */
-NODISCARD int git_index_copy(const struct git_work *work, const char *purpose, const char **index,
-                             struct err *err);
+/* Takes these files in, ignored or not. */
+NODISCARD int git_index_add(const struct git_work *work, const char *index, struct vcs_list paths,
+                            struct err *err);
+/* A copy of the site's index, one at a time: the site is locked. The caller removes it; what a crash left of it goes with the next lock. */
+#define GIT_INDEX_COPY "copy.index"
+NODISCARD int git_index_copy(const struct git_work *work, const char **index, struct err *err);
 void git_index_remove(const char *index);
 /* What the index holds that the tree-ish does not; paths as above. */
 NODISCARD int git_index_changes(const struct git_work *work, const char *index, struct str against,

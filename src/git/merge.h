@@ -1,21 +1,24 @@
-/* Bringing a child's commit into the run's result: worked out first, moved by compare-and-swap last. */
+/* The life of a tree: made from its parent's (isolate.c), brought into it (merge.c: worked out first, branch and files moved last), kept or
+ * removed (ending.c). As port/vcs.h says. Trees are found here and locked, the parent's before the child's. */
 #ifndef CADRE_GIT_MERGE_H
 #define CADRE_GIT_MERGE_H
 
-#include "git/object.h"
+#include "git/call.h"
 #include "port/vcs.h"
 
-/* work->site: any of the repository; files are not touched. */
-NODISCARD int git_merge_preview(const struct git_work *work,
-                                const struct vcs_merge_request *request, struct vcs_merged *merged,
-                                struct err *err);
-NODISCARD int git_merge_publish(const struct git_work *work, const struct vcs_tree_request *request,
-                                const struct vcs_merged *merged, struct err *err);
-/* work->site: the run's integration checkout. */
-NODISCARD int git_merge_stage(const struct git_work *work, const struct vcs_tree_request *request,
-                              struct str commit, struct err *err);
-/* Deletes a child's branch when it holds nothing of its own, or what it holds is in the result. */
-NODISCARD int git_drop_branch(const struct git_work *work, const struct vcs_tree_request *request,
-                              struct err *err);
+NODISCARD int git_isolate(const struct git *git, struct arena *arena,
+                          const struct vcs_isolate_request *request, struct vcs_isolated *isolated,
+                          struct err *err);
+NODISCARD int git_merge_begin(const struct git *git, struct arena *arena,
+                              const struct vcs_integrate_request *request,
+                              struct vcs_merged *merged, struct err *err);
+NODISCARD int git_merge_end(const struct git *git, struct arena *arena,
+                            const struct vcs_integrate_request *request,
+                            const struct vcs_merged *merged, struct err *err);
+NODISCARD int git_keep(const struct git *git, struct arena *arena,
+                       const struct vcs_integrate_request *request, struct vcs_kept *kept,
+                       struct err *err);
+NODISCARD int git_remove(const struct git *git, struct arena *arena,
+                         const struct vcs_integrate_request *request, struct err *err);
 
 #endif

@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "os/clock.h"
 
 #define LINE_MAX_BYTES 65536
+#define REFUSAL_SHOWN 400 /* bytes of what git says about a ref */
 
 static struct git_call reading(const struct git_work *work, const char *const *words)
 {
@@ -78,6 +80,21 @@ int git_diff_trees(const struct git_work *work, struct str from, struct str to,
     return git_parse_changes(work->arena, output, changes, err);
 }
 
+int git_is_ancestor(const struct git_work *work, struct str a, struct str b, bool *yes,
+                    struct err *err)
+{
+    struct git_answer answer;
+    struct git_call call = {.site = work->site,
+                            .words = GIT_WORDS("merge-base", "--is-ancestor", a.p, b.p),
+                            .expects = GIT_ZERO_OR_ONE,
+                            .cancelled = work->cancelled};
+    if (git_call(work->git, &call, &answer, err) != 0)
+        return -1;
+    *yes = answer.status == 0;
+    git_answer_release(&answer);
+    return 0;
+}
+
 int git_commit_object(const struct git_work *work, const struct git_commit_parts *parts,
                       struct str *id, struct err *err)
 {
@@ -105,41 +122,80 @@ int git_commit_object(const struct git_work *work, const struct git_commit_parts
 
 /* --- refs --------------------------------------------------------------------------------------------------------------------- */
 
-static int change_ref(const struct git_work *work, const char *const *words, struct err *err)
+/* git's words about a ref that did not change, for a person. */
+static int explain_ref(struct str said, struct err *err)
+{
+    static const char *const moved[] = {"but expected", "already exists",
+                                        "unable to resolve reference"};
+    struct buf clean;
+    buf_init(&clean, 4096);
+    utf8_clean(&clean, utf8_cut(said, REFUSAL_SHOWN), UTF8_ONE_LINE);
+    struct str shown = buf_view(&clean);
+    int result = -1;
+    if (said.n > 0 && memmem(said.p, said.n, ".lock': File exists", 19) != NULL)
+        err_set(err, ERR_RETRY, "another git works in this repository at the moment: %.*s",
+                STR_FMT(shown));
+    else
+        err_set(err, ERR_IO, "git update-ref: %.*s", STR_FMT(shown));
+    for (size_t i = 0; i < sizeof moved / sizeof moved[0] && said.n > 0; i++)
+        if (memmem(said.p, said.n, moved[i], strlen(moved[i])) != NULL)
+            err_set(err, ERR_RETRY, "somebody else moved a branch of this run: %.*s",
+                    STR_FMT(shown));
+    buf_release(&clean);
+    return result;
+}
+
+static int change_ref(const struct git_work *work, const char *const *words, struct str input,
+                      struct err *err)
 {
     struct git_answer answer;
     struct git_signature self = git_self(clock_now_ms());
     struct git_call call = reading(work, words);
     call.effect = GIT_WRITES;
     call.committer = &self;
+    call.input = input;
     call.expects = GIT_ANY_STATUS;
     if (git_call(work->git, &call, &answer, err) != 0)
         return -1;
-    int result = 0;
-    if (answer.status != 0) {
-        struct str said = buf_view(&answer.errors);
-        bool moved = memmem(said.p, said.n, "but expected", 12) != NULL ||
-                     memmem(said.p, said.n, "already exists", 14) != NULL ||
-                     memmem(said.p, said.n, "File exists", 11) != NULL ||
-                     memmem(said.p, said.n, "unable to resolve reference", 27) != NULL;
-        result = err_set(err, moved ? ERR_RETRY : ERR_IO, "%.*s", said.n > 400 ? 400 : (int)said.n,
-                         said.p);
-    }
+    int result = answer.status != 0 ? explain_ref(buf_view(&answer.errors), err) : 0;
     git_answer_release(&answer);
     return result;
+}
+
+int git_change_refs(const struct git_work *work, struct str script, struct err *err)
+{
+    return change_ref(work, GIT_WORDS("update-ref", "--stdin"), script, err);
 }
 
 int git_move_ref(const struct git_work *work, const char *ref, struct str to, struct str old,
                  struct err *err)
 {
     /* An empty old value means to git that the ref must not exist. */
-    return change_ref(
-        work, GIT_WORDS("update-ref", "-m", "cadre", ref, to.p, old.n > 0 ? old.p : ""), err);
+    return change_ref(work,
+                      GIT_WORDS("update-ref", "-m", "cadre", ref, to.p, old.n > 0 ? old.p : ""),
+                      STR_NONE, err);
+}
+
+int git_put_ref(const struct git_work *work, const char *ref, struct str to, struct err *err)
+{
+    return change_ref(work, GIT_WORDS("update-ref", "--no-deref", ref, to.p), STR_NONE, err);
 }
 
 int git_delete_ref(const struct git_work *work, const char *ref, struct err *err)
 {
-    return change_ref(work, GIT_WORDS("update-ref", "-d", ref), err);
+    return change_ref(work, GIT_WORDS("update-ref", "-d", ref), STR_NONE, err);
+}
+
+int git_drop_refs(const struct git_work *work, const char *under, struct err *err)
+{
+    struct git_answer answer;
+    struct git_call call =
+        reading(work, GIT_WORDS("for-each-ref", "--format=delete %(refname)", under));
+    if (git_call(work->git, &call, &answer, err) != 0)
+        return -1;
+    int result = answer.output.n > 0 ? git_change_refs(work, buf_view(&answer.output), err) : 0;
+    git_answer_release(&answer);
+    return result;
 }
 
 /* --- people ------------------------------------------------------------------------------------------------------------------- */

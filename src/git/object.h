@@ -26,6 +26,8 @@ NODISCARD int git_empty_tree(const struct git_work *work, struct str *id, struct
 /* from, to: commits or trees. */
 NODISCARD int git_diff_trees(const struct git_work *work, struct str from, struct str to,
                              struct git_changes *changes, struct err *err);
+NODISCARD int git_is_ancestor(const struct git_work *work, struct str a, struct str b, bool *yes,
+                              struct err *err);
 struct git_commit_parts {
     struct str tree;
     struct str parents[2]; /* empty: none */
@@ -37,7 +39,14 @@ NODISCARD int git_commit_object(const struct git_work *work, const struct git_co
 /* Compare-and-swap; old empty: it must not exist. RETRY: it is somewhere else. */
 NODISCARD int git_move_ref(const struct git_work *work, const char *ref, struct str to,
                            struct str old, struct err *err);
+/* Wherever it is now. */
+NODISCARD int git_put_ref(const struct git_work *work, const char *ref, struct str to,
+                          struct err *err);
+/* Several at once, as `update-ref --stdin` reads them: all or none, and after a crash the updates before the deletions. */
+NODISCARD int git_change_refs(const struct git_work *work, struct str script, struct err *err);
 NODISCARD int git_delete_ref(const struct git_work *work, const char *ref, struct err *err);
+/* All refs beneath a name. */
+NODISCARD int git_drop_refs(const struct git_work *work, const char *under, struct err *err);
 
 /* Who made a commit that has no other author: the repository's user where its config names one. */
 NODISCARD int git_user(const struct git_work *work, int64_t now_ms, struct git_signature *user,

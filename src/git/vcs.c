@@ -5,44 +5,12 @@
 
 #include "git/apply.h"
 #include "git/commit.h"
+#include "git/intent.h"
 #include "git/merge.h"
 #include "git/site.h"
 #include "git/worktree.h"
 
 #define ASK_WORDS_MAX 400
-
-/* The user's site; a directory without git gets a shadow. */
-static int any_site(const struct git *git, struct arena *arena, struct str workspace,
-                    struct git_site *site, struct err *err)
-{
-    if (git_site_find(git, arena, workspace, site, err) == 0)
-        return 0;
-    if (err->class != ERR_NOT_FOUND)
-        return -1;
-    *err = ERR_INIT;
-    return git_site_shadow(git, arena, workspace, site, err);
-}
-
-static int child_site(const struct git *git, struct arena *arena,
-                      const struct vcs_tree_request *request, struct str agent,
-                      struct git_site *site, struct err *err)
-{
-    struct git_site parent;
-    if (any_site(git, arena, request->workspace, &parent, err) != 0)
-        return -1;
-    return git_site_child(arena, &parent, request->run, agent, site, err);
-}
-
-static void describe(struct arena *arena, const struct git_site *site, struct str run,
-                     struct str agent, struct vcs_tree *tree)
-{
-    tree->path = site->work_tree;
-    tree->workspace =
-        site->prefix.n == 0
-            ? site->work_tree
-            : arena_printf(arena, "%.*s/%.*s", STR_FMT(site->work_tree), STR_FMT(site->prefix));
-    tree->branch = arena_printf(arena, "cadre/%.*s/%.*s", STR_FMT(run), STR_FMT(agent));
-}
 
 /* --- for tools ------------------------------------------------------------------------------------------------------------------ */
 
@@ -106,95 +74,72 @@ static int vcs_commit(void *self, struct arena *arena, const struct vcs_commit_r
                       struct vcs_commit *commit, struct err *err)
 {
     struct git_site site;
-    if (git_site_find(self, arena, request->workspace, &site, err) != 0)
+    struct git_tree tree;
+    if (git_site_find(self, arena, request->workspace, &site, err) != 0 ||
+        git_site_lock(&site, request->cancelled, err) != 0)
         return -1;
+    int result = 0;
+    if (site.owner == GIT_SITE_CHILD) {
+        /* Half a merge must not be committed as the agent's own work. */
+        git_tree_of_site(self, arena, &site, request->cancelled, &tree);
+        result = git_settle(&tree, err);
+    }
     struct git_work work = {self, &site, arena, request->cancelled};
-    return git_commit_paths(&work, request, commit, err);
+    if (result == 0)
+        result = git_commit_paths(&work, request, commit, err);
+    git_site_unlock(&site);
+    return result;
 }
 
 /* --- for the engine --------------------------------------------------------------------------------------------------------------- */
 
-static int vcs_base(void *self, struct arena *arena, const struct vcs_base_request *request,
-                    struct vcs_base *base, struct err *err)
+static int vcs_isolate(void *self, struct arena *arena, const struct vcs_isolate_request *request,
+                       struct vcs_isolated *isolated, struct err *err)
 {
-    struct git_site site, checked;
-    if (any_site(self, arena, request->workspace, &site, err) != 0 ||
-        git_site_child(arena, &site, request->run, STR("x"), &checked, err) != 0)
-        return -1;
-    struct git_work work = {self, &site, arena, request->cancelled};
-    return git_base(&work, request, base, err);
+    return git_isolate(self, arena, request, isolated, err);
 }
 
-static int vcs_create(void *self, struct arena *arena, const struct vcs_tree_request *request,
-                      struct vcs_tree *tree, struct err *err)
+static int vcs_merge_begin(void *self, struct arena *arena,
+                           const struct vcs_integrate_request *request, struct vcs_merged *merged,
+                           struct err *err)
 {
-    struct git_site site;
-    if (str_is(request->agent, GIT_RESULT_AGENT))
-        return err_set(err, ERR_USAGE, "an agent cannot be called " GIT_RESULT_AGENT);
-    if (child_site(self, arena, request, request->agent, &site, err) != 0)
-        return -1;
-    struct git_work work = {self, &site, arena, request->cancelled};
-    describe(arena, &site, request->run, request->agent, tree);
-    return git_worktree_create(&work, request, err);
+    return git_merge_begin(self, arena, request, merged, err);
 }
 
-static int vcs_collect(void *self, struct arena *arena, const struct vcs_collect_request *request,
-                       struct vcs_collected *collected, struct err *err)
+static int vcs_stage(void *self, struct arena *arena, const struct vcs_tree *tree,
+                     struct str commit, const atomic_bool *cancelled, struct vcs_isolated *staged,
+                     struct err *err)
 {
-    struct git_site site;
-    if (child_site(self, arena, &request->tree, request->tree.agent, &site, err) != 0)
+    struct git_tree checks;
+    struct vcs_tree wanted = {
+        .workspace = tree->workspace, .run = tree->run, .name = STR(VCS_CHECKS)};
+    struct str id = arena_copy(arena, commit);
+    if (git_tree_find(self, arena, &wanted, cancelled, &checks, err) != 0)
         return -1;
-    struct git_work work = {self, &site, arena, request->tree.cancelled};
-    return git_collect(&work, request, collected, err);
+    git_describe(arena, &checks, staged);
+    staged->base = id;
+    staged->branch = STR("");
+    return git_worktree_stage(&checks.work, id, err);
 }
 
-static int vcs_preview(void *self, struct arena *arena, const struct vcs_merge_request *request,
-                       struct vcs_merged *merged, struct err *err)
+static int vcs_merge_end(void *self, struct arena *arena,
+                         const struct vcs_integrate_request *request,
+                         const struct vcs_merged *merged, struct err *err)
 {
-    struct git_site site;
-    if (any_site(self, arena, request->tree.workspace, &site, err) != 0)
-        return -1;
-    struct git_work work = {self, &site, arena, request->tree.cancelled};
-    return git_merge_preview(&work, request, merged, err);
+    return git_merge_end(self, arena, request, merged, err);
 }
 
-static int vcs_stage(void *self, struct arena *arena, const struct vcs_tree_request *request,
-                     struct str commit, struct vcs_tree *tree, struct err *err)
+static int vcs_keep(void *self, struct arena *arena, const struct vcs_integrate_request *request,
+                    struct vcs_kept *kept, struct err *err)
 {
-    struct git_site site;
-    if (child_site(self, arena, request, STR(GIT_RESULT_AGENT), &site, err) != 0)
-        return -1;
-    struct git_work work = {self, &site, arena, request->cancelled};
-    describe(arena, &site, request->run, STR(GIT_RESULT_AGENT), tree);
-    return git_merge_stage(&work, request, commit, err);
+    return git_keep(self, arena, request, kept, err);
 }
 
-static int vcs_publish(void *self, const struct vcs_tree_request *request,
-                       const struct vcs_merged *merged, struct err *err)
+static int vcs_remove(void *self, const struct vcs_integrate_request *request, struct err *err)
 {
     struct arena arena;
-    struct git_site site;
     arena_init(&arena);
-    int result = any_site(self, &arena, request->workspace, &site, err);
-    struct git_work work = {self, &site, &arena, request->cancelled};
-    if (result == 0)
-        result = git_merge_publish(&work, request, merged, err);
-    arena_release(&arena);
-    return result;
-}
-
-static int vcs_remove(void *self, const struct vcs_tree_request *request, struct err *err)
-{
-    struct arena arena;
-    struct git_site parent, site;
-    arena_init(&arena);
-    int result = any_site(self, &arena, request->workspace, &parent, err);
-    if (result == 0)
-        result = git_site_child(&arena, &parent, request->run, request->agent, &site, err);
-    struct git_work files = {self, &site, &arena, request->cancelled};
-    struct git_work refs = {self, &parent, &arena, request->cancelled};
-    if (result == 0 && (result = git_worktree_remove(&files, err)) == 0)
-        result = git_drop_branch(&refs, request, err);
+    int result = git_remove(self, &arena, request, err);
     arena_release(&arena);
     return result;
 }
@@ -203,20 +148,26 @@ static int vcs_apply(void *self, struct arena *arena, const struct vcs_apply_req
                      struct vcs_applied *applied, struct err *err)
 {
     struct git_site site;
-    if (git_site_find(self, arena, request->workspace, &site, err) != 0)
+    if (git_site_find(self, arena, request->workspace, &site, err) != 0 ||
+        git_site_lock(&site, request->cancelled, err) != 0)
         return -1;
     struct git_work work = {self, &site, arena, request->cancelled};
-    return git_apply(&work, request, applied, err);
+    int result = git_apply(&work, request, applied, err);
+    git_site_unlock(&site);
+    return result;
 }
 
 static int vcs_undo(void *self, struct arena *arena, const struct vcs_apply_request *request,
                     struct vcs_applied *applied, struct err *err)
 {
     struct git_site site;
-    if (git_site_find(self, arena, request->workspace, &site, err) != 0)
+    if (git_site_find(self, arena, request->workspace, &site, err) != 0 ||
+        git_site_lock(&site, request->cancelled, err) != 0)
         return -1;
     struct git_work work = {self, &site, arena, request->cancelled};
-    return git_undo(&work, request, applied, err);
+    int result = git_undo(&work, request, applied, err);
+    git_site_unlock(&site);
+    return result;
 }
 
 static int vcs_apply_files(void *self, struct arena *arena, const struct vcs_apply_request *request,
@@ -224,10 +175,13 @@ static int vcs_apply_files(void *self, struct arena *arena, const struct vcs_app
                            struct err *err)
 {
     struct git_site site;
-    if (any_site(self, arena, request->workspace, &site, err) != 0)
+    if (git_site_any(self, arena, request->workspace, &site, err) != 0 ||
+        git_site_lock(&site, request->cancelled, err) != 0)
         return -1;
     struct git_work work = {self, &site, arena, request->cancelled};
-    return git_apply_files(&work, from, to, applied, err);
+    int result = git_apply_files(&work, from, to, applied, err);
+    git_site_unlock(&site);
+    return result;
 }
 
 static int vcs_list(void *self, struct arena *arena, struct vcs_left **left, size_t *count,
@@ -250,17 +204,36 @@ static int vcs_discard(void *self, const struct vcs_left *left, struct err *err)
     return result;
 }
 
+/* Half a merge must not stay in the user's files. In a checkout of its own it may: that one goes as well. */
+static int settle_users(const struct git *git, struct arena *arena, struct str workspace,
+                        struct str run, struct err *err)
+{
+    struct vcs_tree root = {workspace, run, STR(VCS_RESULT), VCS_OWN_CHECKOUT};
+    struct git_tree tree;
+    struct err none = ERR_INIT;
+    if (git_tree_find(git, arena, &root, NULL, &tree, err) != 0)
+        return -1;
+    if (git_worktree_there(&tree.work, &none) == 0)
+        return 0;
+    root.place = VCS_USERS_CHECKOUT;
+    if (git_tree_find(git, arena, &root, NULL, &tree, err) != 0 || git_tree_lock(&tree, err) != 0)
+        return -1;
+    int result = git_settle(&tree, err);
+    git_site_unlock(&tree.site);
+    return result;
+}
+
 static int vcs_forget(void *self, struct str workspace, struct str run, struct err *err)
 {
     struct arena arena;
-    struct git_site site, checked;
+    struct git_site site;
     arena_init(&arena);
-    int result = any_site(self, &arena, workspace, &site, err);
+    int result = settle_users(self, &arena, workspace, run, err);
     if (result == 0)
-        result = git_site_child(&arena, &site, run, STR("x"), &checked, err);
+        result = git_site_any(self, &arena, workspace, &site, err);
     struct git_work work = {self, &site, &arena, NULL};
     if (result == 0)
-        result = git_base_forget(&work, run, err);
+        result = git_forget(&work, run, err);
     arena_release(&arena);
     return result;
 }
@@ -273,12 +246,11 @@ int git_vcs_open(struct git_vcs *vcs, struct str state, struct str excludes, str
         .view = vcs_view,
         .ask = vcs_ask,
         .commit = vcs_commit,
-        .base = vcs_base,
-        .create = vcs_create,
-        .collect = vcs_collect,
-        .preview = vcs_preview,
+        .isolate = vcs_isolate,
+        .merge_begin = vcs_merge_begin,
         .stage = vcs_stage,
-        .publish = vcs_publish,
+        .merge_end = vcs_merge_end,
+        .keep = vcs_keep,
         .remove = vcs_remove,
         .apply = vcs_apply,
         .undo = vcs_undo,

@@ -1,4 +1,4 @@
-/* Checkouts of children: see worktree.h. The directories are made here, in the form that gitrepository-layout(5) describes, instead of by
+/* Checkouts of our own: see worktree.h. The directories are made here, in the form that gitrepository-layout(5) describes, instead of by
  * `git worktree add`: two processes instead of five, and no hook or config of the user's has a part in it. On threads that may wait. */
 #include "git/worktree.h"
 
@@ -15,11 +15,6 @@
 
 #define LEFT_MAX 100000
 #define SPARSE_MAX (1u << 20)
-
-const char *git_branch_ref(struct arena *arena, struct str run, struct str agent)
-{
-    return arena_printf(arena, "refs/heads/cadre/%.*s/%.*s", STR_FMT(run), STR_FMT(agent)).p;
-}
 
 /* --- making --------------------------------------------------------------------------------------------------------------------- */
 
@@ -72,13 +67,13 @@ out:
     return result;
 }
 
-int git_worktree_prepare(const struct git_work *work, const char *ref, struct err *err)
+/* The directories, with what HEAD shall say; no files yet. */
+static int prepare(const struct git_work *work, struct str head, struct err *err)
 {
     const struct git_site *site = work->site;
     struct str tree = arena_copy(work->arena, site->work_tree);
     const char *slash = memrchr(tree.p, '/', tree.n);
     struct str parent = arena_copy(work->arena, (struct str){tree.p, (size_t)(slash - tree.p)});
-    struct str head = arena_printf(work->arena, "ref: %s\n", ref);
     const char *link = in(work, tree, ".git");
     struct str back = arena_printf(work->arena, "%s\n", link);
     if (make(parent.p, err) != 0 || make(tree.p, err) != 0 || make(site->git_dir.p, err) != 0 ||
@@ -116,23 +111,45 @@ static bool exists(struct str path)
     return lstat(path.p, &status) == 0;
 }
 
-int git_worktree_create(const struct git_work *work, const struct vcs_tree_request *request,
+int git_worktree_create(const struct git_work *work, const char *ref, struct str base,
                         struct err *err)
 {
-    const char *ref = git_branch_ref(work->arena, request->run, request->agent);
-    struct str base = arena_copy(work->arena, request->base);
     if (!git_is_id(base))
         return err_set(err, ERR_USAGE, "a worktree needs a commit to start from");
     if ((exists(work->site->work_tree) || exists(work->site->git_dir)) &&
         git_worktree_remove(work, err) != 0)
         return -1;
-    if (git_worktree_prepare(work, ref, err) != 0 ||
-        run(work, GIT_WORDS("update-ref", "--no-deref", ref, base.p), err) != 0)
+    if (prepare(work, arena_printf(work->arena, "ref: %s\n", ref), err) != 0 ||
+        git_put_ref(work, ref, base, err) != 0)
         return -1;
     return git_worktree_reset(work, base, err);
 }
 
+int git_worktree_stage(const struct git_work *work, struct str commit, struct err *err)
+{
+    struct err none = ERR_INIT;
+    struct str head = arena_printf(work->arena, "%.*s\n", STR_FMT(commit));
+    if (!git_is_id(commit))
+        return err_set(err, ERR_USAGE, "the checkout for checks needs a commit");
+    if (git_worktree_check(work, &none) != 0) {
+        if (git_worktree_remove(work, err) != 0 || prepare(work, head, err) != 0)
+            return -1;
+        return git_worktree_reset(work, commit, err);
+    }
+    if (git_write_file(in(work, work->site->git_dir, "HEAD"), head, err) != 0 ||
+        git_worktree_reset(work, commit, err) != 0)
+        return -1;
+    return run(work, GIT_WORDS("clean", "-ffdq"), err); /* what earlier checks left */
+}
+
 /* --- looking -------------------------------------------------------------------------------------------------------------------- */
+
+int git_worktree_there(const struct git_work *work, struct err *err)
+{
+    if (exists(work->site->work_tree) && exists(work->site->git_dir))
+        return 0;
+    return err_set(err, ERR_NOT_FOUND, "the worktree %.*s is gone", STR_FMT(work->site->work_tree));
+}
 
 int git_worktree_check(const struct git_work *work, struct err *err)
 {
@@ -146,9 +163,8 @@ int git_worktree_check(const struct git_work *work, struct err *err)
     buf_release(&text);
     if (same)
         return 0;
-    if (!exists(work->site->work_tree) || !exists(work->site->git_dir))
-        return err_set(err, ERR_NOT_FOUND, "the worktree %.*s is gone",
-                       STR_FMT(work->site->work_tree));
+    if (git_worktree_there(work, err) != 0)
+        return -1;
     return err_set(err, ERR_DENIED, ".git was changed in the worktree");
 }
 

@@ -112,14 +112,28 @@ struct vcs_integrate_request {
     const atomic_bool *cancelled;
 };
 
+#define VCS_MERGES(X)                                                                              \
+    X(NO_CHANGES, "no_changes")                                                                    \
+    X(FAST_FORWARD, "fast_forward")                                                                \
+    X(THREE_WAY, "three_way")                                                                      \
+    X(CONFLICT, "conflict")                                                                        \
+    X(MERGED_BEFORE, "merged_before") /* by a call that a crash ended */
+
 enum vcs_merge {
-    VCS_NO_CHANGES,
-    VCS_FAST_FORWARD,
-    VCS_THREE_WAY,
-    VCS_CONFLICT,
-    VCS_MERGED_BEFORE, /* by a call that a crash ended */
+#define X(name, text) VCS_##name,
+    VCS_MERGES(X)
+#undef X
 };
-const char *vcs_merge_text(enum vcs_merge merge); /* "no_changes", "fast_forward", … */
+
+static inline const char *vcs_merge_text(enum vcs_merge merge)
+{
+    static const char *const texts[] = {
+#define X(name, text) text,
+        VCS_MERGES(X)
+#undef X
+    };
+    return texts[merge];
+}
 
 struct vcs_merged {
     enum vcs_merge outcome;

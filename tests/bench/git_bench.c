@@ -50,26 +50,30 @@ static void must(int result, const struct err *err)
 struct bench {
     struct git_vcs vcs;
     struct arena arena;
-    struct str workspace, base;
+    struct vcs_tree root;
     int writers;
-    struct vcs_collected *collected;
+    struct vcs_integrate_request *children;
+    struct vcs_merged merged; /* the last one */
 };
 
-static struct vcs_tree_request child(struct bench *bench, int i)
-{
-    return (struct vcs_tree_request){.workspace = bench->workspace,
-                                     .run = STR("bench"),
-                                     .agent = arena_printf(&bench->arena, "k%d", i),
-                                     .base = bench->base};
-}
+static const struct str everywhere[] = {{".", 1}};
 
 static void create_ours(struct bench *bench, int i)
 {
     struct err err = ERR_INIT;
-    struct vcs_tree tree;
-    struct vcs_tree_request request = child(bench, i);
-    must(bench->vcs.port.create(bench->vcs.port.self, &bench->arena, &request, &tree, &err), &err);
-    FILE *file = fopen(arena_printf(&bench->arena, "%s/own-%d", tree.path.p, i).p, "w");
+    struct vcs_isolated made;
+    struct vcs_tree tree = bench->root;
+    tree.name = arena_printf(&bench->arena, "k%d", i);
+    struct vcs_isolate_request request = {
+        .tree = tree, .parent = bench->root, .now_ms = 1700000000000};
+    must(bench->vcs.port.isolate(bench->vcs.port.self, &bench->arena, &request, &made, &err), &err);
+    bench->children[i] = (struct vcs_integrate_request){.tree = tree,
+                                                        .parent = bench->root,
+                                                        .base = made.base,
+                                                        .write_paths = {everywhere, 1},
+                                                        .message = STR("work\n"),
+                                                        .now_ms = 1700000000000 + i};
+    FILE *file = fopen(arena_printf(&bench->arena, "%s/own-%d", made.path.p, i).p, "w");
     fprintf(file, "%d\n", i);
     fclose(file);
 }
@@ -81,39 +85,17 @@ static void create_bare(struct bench *bench, int i)
           i, i, i);
 }
 
-static void collect_ours(struct bench *bench, int i)
-{
-    static const struct str everywhere[] = {{".", 1}};
-    struct err err = ERR_INIT;
-    struct vcs_collect_request request = {.tree = child(bench, i),
-                                          .write_paths = {everywhere, 1},
-                                          .message = STR("work\n"),
-                                          .now_ms = 1700000000000 + i};
-    must(bench->vcs.port.collect(bench->vcs.port.self, &bench->arena, &request,
-                                 &bench->collected[i], &err),
-         &err);
-}
-
-static void collect_bare(struct bench *bench, int i)
-{
-    (void)bench;
-    shell("cd trees/k%d; git add -A; git commit -qm %d", i, i);
-}
-
+/* The child's work is committed, the parent's as well, both are merged, and the parent's files follow. */
 static void merge_ours(struct bench *bench, int i)
 {
     struct err err = ERR_INIT;
-    struct vcs_tree tree;
-    struct vcs_merged merged;
-    struct vcs_merge_request request = {.tree = child(bench, i),
-                                        .commit = bench->collected[i].commit,
-                                        .message = STR("merge\n"),
-                                        .now_ms = 1700000000000};
     void *self = bench->vcs.port.self;
-    must(bench->vcs.port.preview(self, &bench->arena, &request, &merged, &err), &err);
-    must(bench->vcs.port.stage(self, &bench->arena, &request.tree, merged.to, &tree, &err), &err);
-    must(bench->vcs.port.publish(self, &request.tree, &merged, &err), &err);
-    if (merged.outcome == VCS_CONFLICT)
+    must(
+        bench->vcs.port.merge_begin(self, &bench->arena, &bench->children[i], &bench->merged, &err),
+        &err);
+    must(bench->vcs.port.merge_end(self, &bench->arena, &bench->children[i], &bench->merged, &err),
+         &err);
+    if (bench->merged.outcome == VCS_CONFLICT)
         exit(1);
 }
 
@@ -122,7 +104,28 @@ static void merge_bare(struct bench *bench, int i)
     (void)bench;
     if (i == 0)
         shell("git -C bare worktree add -q -b result ../trees/result main");
-    shell("cd trees/result; git merge -q --no-edit k%d > /dev/null", i);
+    shell("cd trees/k%d; git add -A; git commit -qm %d; cd ../result; "
+          "git merge -q --no-edit k%d > /dev/null",
+          i, i, i);
+}
+
+/* What a merge gives, in a checkout of its own for checks. */
+static void stage_ours(struct bench *bench, int i)
+{
+    struct err err = ERR_INIT;
+    struct vcs_isolated staged;
+    must(bench->vcs.port.stage(bench->vcs.port.self, &bench->arena, &bench->root,
+                               i % 2 == 0 ? bench->merged.to : bench->merged.from, NULL, &staged,
+                               &err),
+         &err);
+}
+
+static void stage_bare(struct bench *bench, int i)
+{
+    (void)bench;
+    if (i == 0)
+        shell("git -C bare worktree add -q --detach ../trees/checks main");
+    shell("cd trees/checks; git checkout -q --detach result%s", i % 2 == 0 ? "" : "~1");
 }
 
 /* Each child by turns, so that what else the machine does weighs on both alike. */
@@ -158,19 +161,19 @@ int main(int argc, char **argv)
           "cd ..; cp -a ours bare; mkdir trees",
           files);
     arena_init(&bench.arena);
-    bench.workspace = arena_printf(&bench.arena, "%s/ours", top);
+    bench.root = (struct vcs_tree){.workspace = arena_printf(&bench.arena, "%s/ours", top),
+                                   .run = STR("bench"),
+                                   .name = STR(VCS_RESULT)};
     must(git_vcs_open(&bench.vcs, arena_printf(&bench.arena, "%s/state", top), STR(""), &err),
          &err);
-    struct vcs_base base;
-    struct vcs_base_request request = {
-        .workspace = bench.workspace, .run = STR("bench"), .now_ms = 1700000000000};
-    must(bench.vcs.port.base(bench.vcs.port.self, &bench.arena, &request, &base, &err), &err);
-    bench.base = base.commit;
-    bench.collected = calloc((size_t)bench.writers, sizeof *bench.collected);
+    struct vcs_isolated made;
+    struct vcs_isolate_request request = {.tree = bench.root, .now_ms = 1700000000000};
+    must(bench.vcs.port.isolate(bench.vcs.port.self, &bench.arena, &request, &made, &err), &err);
+    bench.children = calloc((size_t)bench.writers, sizeof *bench.children);
     compare(&bench, "checkouts", create_ours, create_bare);
-    compare(&bench, "commits", collect_ours, collect_bare);
     compare(&bench, "merges", merge_ours, merge_bare);
-    free(bench.collected);
+    compare(&bench, "for checks", stage_ours, stage_bare);
+    free(bench.children);
     arena_release(&bench.arena);
     return 0;
 }

@@ -4,12 +4,10 @@
 /* A run whose child changed a.txt, added new.txt and removed b.txt. */
 static struct vcs_apply_request a_run(struct git_room *room)
 {
-    struct vcs_base base = run_base(room, "r1");
-    struct vcs_tree_request kid = tree_request(room, "r1", "kid", base.commit);
-    shell(room, "cd %s; echo four >> a.txt; echo new > new.txt; rm b.txt",
-          child_create(room, &kid));
+    struct git_agent root = root_make(room, "r1"), kid = child_make(room, &root, "kid");
+    shell(room, "cd %s; echo four >> a.txt; echo new > new.txt; rm b.txt", kid.path);
     assert_int_equal(child_merge(room, &kid).outcome, VCS_FAST_FORWARD);
-    return (struct vcs_apply_request){room_ws(room), STR("r1"), base.commit, NULL};
+    return (struct vcs_apply_request){room_ws(room), STR("r1"), root.request.base, NULL};
 }
 
 static struct vcs_applied apply(struct git_room *room, const struct vcs_apply_request *request)
@@ -128,8 +126,8 @@ static void undo_leaves_later_work_alone(void **state)
 static void a_run_without_a_result_has_nothing_to_apply(void **state)
 {
     struct git_room *room = *state;
-    struct vcs_base base = run_base(room, "r1");
-    struct vcs_apply_request request = {room_ws(room), STR("r1"), base.commit, NULL};
+    struct git_agent root = root_make(room, "r1");
+    struct vcs_apply_request request = {room_ws(room), STR("r1"), root.request.base, NULL};
     assert_int_equal(apply(room, &request).outcome, VCS_NOTHING_TO_APPLY);
     assert_int_equal(undo(room, &request).outcome, VCS_NOTHING_TO_APPLY);
 }

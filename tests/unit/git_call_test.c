@@ -143,16 +143,14 @@ static void nothing_that_a_repository_names_is_run(void **state)
     must(room->vcs.port.commit(room->vcs.port.self, &room->arena, &request, &commit, &err), &err);
     assert_string_equal(ran(room), "");
 
-    struct vcs_base base = run_base(room, "r1");
-    struct vcs_tree_request one = tree_request(room, "r1", "one", base.commit),
-                            two = tree_request(room, "r1", "two", base.commit);
-    const char *first = child_create(room, &one);
-    shell(room, "echo x >> %s/a.txt; echo y >> %s/b.txt", first, child_create(room, &two));
+    struct git_agent root = root_make(room, "r1"), one = child_make(room, &root, "one"),
+                     two = child_make(room, &root, "two");
+    shell(room, "echo x >> %s/a.txt; echo y >> %s/b.txt", one.path, two.path);
     assert_int_equal(child_merge(room, &one).outcome, VCS_FAST_FORWARD);
     assert_int_equal(child_merge(room, &two).outcome, VCS_THREE_WAY);
-    struct vcs_apply_request apply = {room_ws(room), STR("r1"), base.commit, NULL};
+    struct vcs_apply_request apply = {room_ws(room), STR("r1"), root.request.base, NULL};
     must(room->vcs.port.apply(room->vcs.port.self, &room->arena, &apply, &applied, &err), &err);
-    must(room->vcs.port.remove(room->vcs.port.self, &one, &err), &err);
+    agent_remove(room, &one);
     assert_string_equal(ran(room), "");
 }
 
@@ -264,9 +262,8 @@ static void an_unknown_extension_is_refused(void **state)
 static void a_child_cannot_say_where_its_repository_is(void **state)
 {
     struct git_room *room = *state;
-    struct vcs_base base = run_base(room, "r1");
-    struct vcs_tree_request request = tree_request(room, "r1", "kid", base.commit);
-    const char *path = child_create(room, &request);
+    struct git_agent root = root_make(room, "r1"), kid = child_make(room, &root, "kid");
+    const char *path = kid.path;
     shell(room, "rm %s/.git; git init -q %s", path, path);
     struct git_site site = find(room, path);
     check_str(site.git_dir, arena_printf(&room->arena, "%.*s/worktrees/r1.kid",

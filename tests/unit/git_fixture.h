@@ -151,72 +151,134 @@ static inline void must_fail(int result, struct err *err, enum err_class class, 
 
 /* --- steps of a run --------------------------------------------------------------------------------------------------------- */
 
-static inline struct vcs_base run_base(struct git_room *room, const char *run)
-{
-    struct err err = ERR_INIT;
-    struct vcs_base base;
-    struct vcs_base_request request = {
-        .workspace = room_ws(room), .run = str_from(run), .dirty = VCS_SNAPSHOT, .now_ms = NOW_MS};
-    must(room->vcs.port.base(room->vcs.port.self, &room->arena, &request, &base, &err), &err);
-    return base;
-}
-
-static inline struct vcs_tree_request tree_request(struct git_room *room, const char *run,
-                                                   const char *agent, struct str base)
-{
-    return (struct vcs_tree_request){
-        .workspace = room_ws(room), .run = str_from(run), .agent = str_from(agent), .base = base};
-}
-
-/* A child's checkout; its path can be given to the shell. */
-static inline const char *child_create(struct git_room *room,
-                                       const struct vcs_tree_request *request)
-{
-    struct err err = ERR_INIT;
-    struct vcs_tree tree;
-    must(room->vcs.port.create(room->vcs.port.self, &room->arena, request, &tree, &err), &err);
-    return tree.path.p;
-}
-
 static const struct str everywhere[] = {{".", 1}};
 
-static inline int child_collect(struct git_room *room, const struct vcs_tree_request *tree,
-                                struct vcs_collected *collected, struct err *err)
+/* An agent that writes: its tree, and what is asked when its work is brought into its parent's. */
+struct git_agent {
+    struct vcs_integrate_request request;
+    const char *path; /* of its checkout; can be given to the shell */
+};
+
+static inline struct vcs_tree tree_named(struct git_room *room, const char *run, const char *name)
 {
-    struct vcs_collect_request request = {
-        .tree = *tree,
-        .write_paths = {everywhere, 1},
-        .message = arena_printf(&room->arena, "work of %.*s\n", STR_FMT(tree->agent)),
-        .now_ms = NOW_MS};
-    return room->vcs.port.collect(room->vcs.port.self, &room->arena, &request, collected, err);
+    return (struct vcs_tree){.workspace = room_ws(room),
+                             .run = arena_copy(&room->arena, str_from(run)),
+                             .name = arena_copy(&room->arena, str_from(name))};
 }
 
-static inline struct vcs_merged
-child_preview(struct git_room *room, const struct vcs_tree_request *tree, struct str commit)
+/* Nothing is made yet. parent: NULL for a root. */
+static inline struct git_agent agent_named(struct git_room *room, const char *run,
+                                           const struct git_agent *parent, const char *name)
+{
+    struct git_agent agent = {
+        .request = {.tree = tree_named(room, run, name),
+                    .write_paths = {everywhere, 1},
+                    .message = arena_printf(&room->arena, "work of %s\n", name),
+                    .now_ms = NOW_MS},
+        .path = "",
+    };
+    if (parent != NULL)
+        agent.request.parent = parent->request.tree;
+    return agent;
+}
+
+static inline struct vcs_isolate_request isolate_request(const struct git_agent *agent)
+{
+    return (struct vcs_isolate_request){.tree = agent->request.tree,
+                                        .parent = agent->request.parent,
+                                        .base = agent->request.base,
+                                        .now_ms = NOW_MS};
+}
+
+static inline int agent_isolate(struct git_room *room, struct git_agent *agent, struct err *err)
+{
+    struct vcs_isolated made;
+    struct vcs_isolate_request request = isolate_request(agent);
+    if (room->vcs.port.isolate(room->vcs.port.self, &room->arena, &request, &made, err) != 0)
+        return -1;
+    agent->request.base = made.base;
+    agent->path = made.path.p;
+    return 0;
+}
+
+/* A root in a checkout of its own. */
+static inline struct git_agent root_make(struct git_room *room, const char *run)
+{
+    struct err err = ERR_INIT;
+    struct git_agent root = agent_named(room, run, NULL, VCS_RESULT);
+    must(agent_isolate(room, &root, &err), &err);
+    return root;
+}
+
+/* A root in the user's checkout, as in a conversation. */
+static inline struct git_agent root_users(struct git_room *room, const char *run)
+{
+    struct git_agent root = agent_named(room, run, NULL, VCS_RESULT);
+    root.request.tree.place = VCS_USERS_CHECKOUT;
+    root.path = room->ws;
+    return root;
+}
+
+static inline struct git_agent child_make(struct git_room *room, const struct git_agent *parent,
+                                          const char *name)
+{
+    struct err err = ERR_INIT;
+    struct str run = arena_copy(&room->arena, parent->request.tree.run);
+    struct git_agent child = agent_named(room, run.p, parent, name);
+    must(agent_isolate(room, &child, &err), &err);
+    return child;
+}
+
+static inline int child_begin(struct git_room *room, const struct git_agent *child,
+                              struct vcs_merged *merged, struct err *err)
+{
+    return room->vcs.port.merge_begin(room->vcs.port.self, &room->arena, &child->request, merged,
+                                      err);
+}
+
+static inline int child_end(struct git_room *room, const struct git_agent *child,
+                            const struct vcs_merged *merged, struct err *err)
+{
+    return room->vcs.port.merge_end(room->vcs.port.self, &room->arena, &child->request, merged,
+                                    err);
+}
+
+/* Both halves, with the checkout for checks between. */
+static inline struct vcs_merged child_merge(struct git_room *room, const struct git_agent *child)
 {
     struct err err = ERR_INIT;
     struct vcs_merged merged;
-    struct vcs_merge_request request = {
-        .tree = *tree, .commit = commit, .message = STR("merge\n"), .now_ms = NOW_MS};
-    must(room->vcs.port.preview(room->vcs.port.self, &room->arena, &request, &merged, &err), &err);
+    struct vcs_isolated staged;
+    must(child_begin(room, child, &merged, &err), &err);
+    if (merged.outcome != VCS_CONFLICT) {
+        must(room->vcs.port.stage(room->vcs.port.self, &room->arena, &child->request.tree,
+                                  merged.to, NULL, &staged, &err),
+             &err);
+        must(child_end(room, child, &merged, &err), &err);
+    }
     return merged;
 }
 
-/* Collects, previews, stages and publishes. */
-static inline struct vcs_merged child_merge(struct git_room *room,
-                                            const struct vcs_tree_request *tree)
+static inline struct vcs_kept agent_keep(struct git_room *room, const struct git_agent *agent)
 {
     struct err err = ERR_INIT;
-    struct vcs_collected collected;
-    struct vcs_tree result;
-    void *self = room->vcs.port.self;
-    must(child_collect(room, tree, &collected, &err), &err);
-    struct vcs_merged merged = child_preview(room, tree, collected.commit);
-    if (merged.outcome != VCS_CONFLICT) {
-        must(room->vcs.port.stage(self, &room->arena, tree, merged.to, &result, &err), &err);
-        must(room->vcs.port.publish(self, tree, &merged, &err), &err);
-    }
-    return merged;
+    struct vcs_kept kept;
+    must(room->vcs.port.keep(room->vcs.port.self, &room->arena, &agent->request, &kept, &err),
+         &err);
+    return kept;
+}
+
+static inline void agent_remove(struct git_room *room, const struct git_agent *agent)
+{
+    struct err err = ERR_INIT;
+    must(room->vcs.port.remove(room->vcs.port.self, &agent->request, &err), &err);
+}
+
+static inline void assert_outcome(const struct vcs_merged *merged, enum vcs_merge outcome)
+{
+    if (merged->outcome != outcome)
+        fail_msg("%s instead of %s: %.*s", vcs_merge_text(merged->outcome), vcs_merge_text(outcome),
+                 STR_FMT(merged->note));
 }
 
 #endif

@@ -2,25 +2,13 @@
  * repository. */
 #include "unit/git_fixture.h"
 
-static const char *const outcome_names[] = {"no changes", "fast-forward", "three-way", "conflict",
-                                            "merged before"};
-
-static void assert_outcome(const struct vcs_merged *merged, enum vcs_merge outcome)
-{
-    if (merged->outcome != outcome)
-        fail_msg("%s instead of %s: %.*s", outcome_names[merged->outcome], outcome_names[outcome],
-                 STR_FMT(merged->note));
-}
-
 /* Two children of one base change files with these scripts, in their checkouts; both are merged, in order. */
 static struct vcs_merged both(struct git_room *room, const char *first, const char *second)
 {
-    struct vcs_base base = run_base(room, "r1");
-    struct vcs_tree_request one = tree_request(room, "r1", "one", base.commit),
-                            two = tree_request(room, "r1", "two", base.commit);
-    const char *a = child_create(room, &one), *b = child_create(room, &two);
-    shell(room, "cd %s; %s", a, first);
-    shell(room, "cd %s; %s", b, second);
+    struct git_agent root = root_make(room, "r1"), one = child_make(room, &root, "one"),
+                     two = child_make(room, &root, "two");
+    shell(room, "cd %s; %s", one.path, first);
+    shell(room, "cd %s; %s", two.path, second);
     struct vcs_merged merged = child_merge(room, &one);
     assert_outcome(&merged, VCS_FAST_FORWARD);
     return child_merge(room, &two);
@@ -42,7 +30,7 @@ static void disjoint_edits_come_together(void **state)
     assert_string_equal(result(room, "src/c.txt"), "sea\n2");
     assert_string_equal(shell(room, "git status --porcelain; cat b.txt"),
                         "bee"); /* the user's tree */
-    assert_string_equal(shell(room, "git log --format=%%s%%n%%p cadre/r1/result -1 | wc -w"), "3");
+    assert_string_equal(shell(room, "git log --format=%%p cadre/r1/result -1 | wc -w"), "2");
 }
 
 static void edits_of_one_line_conflict_and_change_nothing(void **state)
@@ -51,8 +39,8 @@ static void edits_of_one_line_conflict_and_change_nothing(void **state)
     struct vcs_merged merged =
         both(room, "sed -i s/two/TWO/ a.txt", "sed -i s/two/2/ a.txt; echo x > b.txt");
     assert_outcome(&merged, VCS_CONFLICT);
-    assert_int_equal(merged.files.count, 1);
-    check_str(merged.files.items[0], "a.txt");
+    assert_int_equal(merged.conflicts.count, 1);
+    check_str(merged.conflicts.items[0], "a.txt");
     assert_non_null(strstr(merged.note.p, "a.txt"));
     assert_string_equal(result(room, "a.txt"), "one\nTWO\nthree");
     assert_string_equal(shell(room, "git show cadre/r1/two:b.txt"), "x"); /* kept, to look at */
@@ -71,7 +59,7 @@ static void a_deletion_and_an_edit_conflict(void **state)
     struct git_room *room = *state;
     struct vcs_merged merged = both(room, "rm a.txt", "echo four >> a.txt");
     assert_outcome(&merged, VCS_CONFLICT);
-    check_str(merged.files.items[0], "a.txt");
+    check_str(merged.conflicts.items[0], "a.txt");
 }
 
 static void a_deletion_is_carried_over(void **state)
@@ -97,8 +85,8 @@ static void binary_files_conflict_whole(void **state)
     shell(room, "printf 'a\\0b' > bin; git add bin; git commit -qm bin");
     struct vcs_merged merged = both(room, "printf 'a\\0c' > bin", "printf 'a\\0d' > bin");
     assert_outcome(&merged, VCS_CONFLICT);
-    check_str(merged.files.items[0], "bin");
-    assert_int_equal(merged.files.count, 1);
+    check_str(merged.conflicts.items[0], "bin");
+    assert_int_equal(merged.conflicts.count, 1);
 }
 
 static void names_are_bytes(void **state)
@@ -118,8 +106,8 @@ static void a_conflict_in_an_odd_name_is_told_by_it(void **state)
     struct vcs_merged merged = both(room, "printf 1 > \"$(printf 'new\\nline')\"",
                                     "printf 2 > \"$(printf 'new\\nline')\"");
     assert_outcome(&merged, VCS_CONFLICT);
-    assert_int_equal(merged.files.count, 1);
-    check_str(merged.files.items[0], "new\nline");
+    assert_int_equal(merged.conflicts.count, 1);
+    check_str(merged.conflicts.items[0], "new\nline");
 }
 
 static void the_same_change_twice_is_no_conflict(void **state)
@@ -152,19 +140,14 @@ static void no_changes_are_told_apart(void **state)
 static void the_order_of_merges_is_the_callers(void **state)
 {
     struct git_room *room = *state;
-    struct vcs_base base = run_base(room, "r1");
     static const char *const names[] = {"k1", "k2", "k3"};
-    for (int i = 2; i >= 0; i--) {
-        struct vcs_tree_request tree = tree_request(room, "r1", names[i], base.commit);
-        shell(room, "echo %d > %s/n%d", i, child_create(room, &tree), i);
-        struct vcs_collected collected;
-        struct err err = ERR_INIT;
-        must(child_collect(room, &tree, &collected, &err), &err);
-    }
-    for (int i = 0; i < 3; i++) {
-        struct vcs_tree_request tree = tree_request(room, "r1", names[i], base.commit);
-        child_merge(room, &tree);
-    }
+    struct git_agent root = root_make(room, "r1"), kids[3];
+    for (int i = 0; i < 3; i++)
+        kids[i] = child_make(room, &root, names[i]);
+    for (int i = 2; i >= 0; i--)
+        shell(room, "echo %d > %s/n%d", i, kids[i].path, i);
+    for (int i = 0; i < 3; i++)
+        child_merge(room, &kids[i]);
     assert_string_equal(
         shell(room,
               "git log --first-parent --reverse --format= --name-only -m cadre/r1/result ^main"),

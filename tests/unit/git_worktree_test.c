@@ -2,16 +2,6 @@
  * after a crash. */
 #include "unit/git_fixture.h"
 
-static const char *const outcome_names[] = {"no changes", "fast-forward", "three-way", "conflict",
-                                            "merged before"};
-
-static void assert_outcome(const struct vcs_merged *merged, enum vcs_merge outcome)
-{
-    if (merged->outcome != outcome)
-        fail_msg("%s instead of %s: %.*s", outcome_names[merged->outcome], outcome_names[outcome],
-                 STR_FMT(merged->note));
-}
-
 /* --- bases ----------------------------------------------------------------------------------------------------------------------- */
 
 static void uncommitted_changes_are_in_the_base_and_stay_where_they_are(void **state)
@@ -25,37 +15,48 @@ static void uncommitted_changes_are_in_the_base_and_stay_where_they_are(void **s
                    str_from(shell(
                        room, "git status --porcelain; git rev-parse HEAD main; git write-tree")))
             .p;
-    struct vcs_base base = run_base(room, "r1");
-    assert_true(base.snapshot);
-    struct vcs_tree_request one = tree_request(room, "r1", "one", base.commit);
-    assert_string_equal(shell(room, "cd %s; ls -A; tail -1 a.txt", child_create(room, &one)),
-                        ".git\na.txt\nn.txt\ns.txt\nsrc\nedit");
+    struct git_agent root = root_make(room, "r1"), one = child_make(room, &root, "one");
+    const char *roots[] = {root.path, one.path};
+    for (size_t i = 0; i < 2; i++)
+        assert_string_equal(shell(room, "cd %s; ls -A; tail -1 a.txt", roots[i]),
+                            ".git\na.txt\nn.txt\ns.txt\nsrc\nedit");
     assert_string_equal(
         shell(room, "git status --porcelain; git rev-parse HEAD main; git write-tree"), before);
-    assert_true(str_eq(run_base(room, "r1").commit, base.commit)); /* asked again */
+    assert_true(str_eq(root_make(room, "r1").request.base, root.request.base)); /* asked again */
 }
 
 static void uncommitted_changes_can_be_refused(void **state)
 {
     struct git_room *room = *state;
     struct err err = ERR_INIT;
-    struct vcs_base base;
-    struct vcs_base_request request = {
-        .workspace = room_ws(room), .run = STR("r1"), .dirty = VCS_REFUSE, .now_ms = NOW_MS};
+    struct vcs_isolated made;
+    struct git_agent root = agent_named(room, "r1", NULL, VCS_RESULT);
+    struct vcs_isolate_request request = isolate_request(&root);
+    request.dirty = VCS_REFUSE;
     shell(room, "echo new > n.txt");
-    must_fail(room->vcs.port.base(room->vcs.port.self, &room->arena, &request, &base, &err), &err,
-              ERR_DENIED, "uncommitted");
+    must_fail(room->vcs.port.isolate(room->vcs.port.self, &room->arena, &request, &made, &err),
+              &err, ERR_DENIED, "uncommitted");
     shell(room, "rm n.txt; touch a.txt");
-    must(room->vcs.port.base(room->vcs.port.self, &room->arena, &request, &base, &err), &err);
-    assert_false(base.snapshot);
+    must(room->vcs.port.isolate(room->vcs.port.self, &room->arena, &request, &made, &err), &err);
+    check_str(made.base, shell(room, "git rev-parse main"));
 }
 
 static void a_base_does_not_move_with_the_user(void **state)
 {
     struct git_room *room = *state;
-    struct vcs_base base = run_base(room, "r1");
+    struct git_agent root = root_make(room, "r1");
     shell(room, "echo more >> a.txt; git commit -qam more");
-    assert_true(str_eq(run_base(room, "r1").commit, base.commit));
+    assert_true(str_eq(root_make(room, "r1").request.base, root.request.base));
+}
+
+static void a_root_without_a_repository_gets_no_checkout(void **state)
+{
+    struct git_room *room = *state;
+    struct err err = ERR_INIT;
+    struct git_agent root = agent_named(room, "r1", NULL, VCS_RESULT);
+    shell(room, "rm -rf .git");
+    must_fail(agent_isolate(room, &root, &err), &err, ERR_NOT_FOUND, "not in a git repository");
+    assert_string_equal(shell(room, "find $TOP/state -mindepth 1 2>/dev/null || :"), "");
 }
 
 /* --- what a child may not bring --------------------------------------------------------------------------------------------------- */
@@ -81,19 +82,14 @@ static void a_child_that_plants_something_is_refused(void **state)
     static const struct str ownership[] = {{"src/**", 6}, {"a.txt", 5}, {".git*", 5},
                                            {"p", 1},      {"sub", 3},   {"sub/**", 6}};
     struct err err = ERR_INIT;
-    struct vcs_collected collected;
-    struct vcs_base base = run_base(room, "r1");
+    struct vcs_merged merged;
+    struct git_agent root = root_make(room, "r1");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct vcs_collect_request request = {.tree = tree_request(room, "r1", "kid", base.commit),
-                                              .owns = VCS_OWNS_LISTED,
-                                              .ownership = {ownership, 6},
-                                              .write_paths = {everywhere, 1},
-                                              .message = STR("m\n"),
-                                              .now_ms = NOW_MS};
-        shell(room, "cd %s; %s", child_create(room, &request.tree), cases[i][0]);
-        must_fail(
-            room->vcs.port.collect(room->vcs.port.self, &room->arena, &request, &collected, &err),
-            &err, ERR_DENIED, cases[i][1]);
+        struct git_agent kid = child_make(room, &root, "kid");
+        kid.request.owns = VCS_OWNS_LISTED;
+        kid.request.ownership = (struct vcs_list){ownership, 6};
+        shell(room, "cd %s; %s", kid.path, cases[i][0]);
+        must_fail(child_begin(room, &kid, &merged, &err), &err, ERR_DENIED, cases[i][1]);
         assert_string_equal(shell(room, "git log --oneline cadre/r1/kid | wc -l"), "1");
     }
 }
@@ -102,21 +98,21 @@ static void a_child_that_commits_by_itself_is_checked_as_well(void **state)
 {
     struct git_room *room = *state;
     struct err err = ERR_INIT;
-    struct vcs_collected collected;
-    struct vcs_base base = run_base(room, "r1");
-    struct vcs_tree_request kid = tree_request(room, "r1", "kid", base.commit);
-    const char *path = child_create(room, &kid);
+    struct vcs_merged merged;
+    struct git_agent root = root_make(room, "r1"), kid = child_make(room, &root, "kid");
+    const char *path = kid.path;
     shell(room, "cd %s; echo x >> a.txt; git commit -qam own; echo y >> a.txt", path);
-    must(child_collect(room, &kid, &collected, &err), &err);
+    must(child_begin(room, &kid, &merged, &err), &err);
     assert_string_equal(shell(room, "git show cadre/r1/kid:a.txt | tail -2"), "x\ny");
     shell(room, "cd %s; ln -s /etc/passwd p; git add p; git commit -qm evil", path);
-    must_fail(child_collect(room, &kid, &collected, &err), &err, ERR_DENIED, "leads out");
+    must_fail(child_begin(room, &kid, &merged, &err), &err, ERR_DENIED, "leads out");
     shell(room,
           "cd %s; git checkout -q --orphan x; git commit -qm other; git branch -f cadre/r1/kid "
           "2>/dev/null || git update-ref refs/heads/cadre/r1/kid HEAD; git symbolic-ref HEAD "
           "refs/heads/cadre/r1/kid",
           path);
-    assert_int_equal(child_collect(room, &kid, &collected, &err), -1);
+    must_fail(child_begin(room, &kid, &merged, &err), &err, ERR_DENIED,
+              "does not start at its base");
 }
 
 static void a_child_commits_in_its_own_checkout(void **state)
@@ -125,11 +121,9 @@ static void a_child_commits_in_its_own_checkout(void **state)
     static const struct str file[] = {{"a.txt", 5}};
     struct err err = ERR_INIT;
     struct vcs_commit commit;
-    struct vcs_base base = run_base(room, "r1");
-    struct vcs_tree_request kid = tree_request(room, "r1", "kid", base.commit);
-    const char *path = child_create(room, &kid);
-    shell(room, "echo x >> %s/a.txt; echo y >> %s/b.txt", path, path);
-    struct vcs_commit_request request = {.workspace = str_from(path),
+    struct git_agent root = root_make(room, "r1"), kid = child_make(room, &root, "kid");
+    shell(room, "echo x >> %s/a.txt; echo y >> %s/b.txt", kid.path, kid.path);
+    struct vcs_commit_request request = {.workspace = str_from(kid.path),
                                          .paths = {file, 1},
                                          .write_paths = {everywhere, 1},
                                          .message = STR("own\n"),
@@ -139,21 +133,18 @@ static void a_child_commits_in_its_own_checkout(void **state)
     assert_int_equal(child_merge(room, &kid).outcome, VCS_FAST_FORWARD);
     assert_string_equal(shell(room, "git log --format=%%s cadre/r1/result"),
                         "work of kid\nown\nfirst");
-    assert_string_equal(shell(room, "git rev-parse main"), base.head.p);
+    check_str(root.request.base, shell(room, "git rev-parse main"));
 }
 
 static void refs_that_the_user_packed_are_found_and_removed(void **state)
 {
     struct git_room *room = *state;
-    struct err err = ERR_INIT;
-    struct vcs_base base = run_base(room, "r1");
-    struct vcs_tree_request kid = tree_request(room, "r1", "kid", base.commit),
-                            idle = tree_request(room, "r1", "idle", base.commit);
-    shell(room, "echo x >> %s/a.txt", child_create(room, &kid));
-    child_create(room, &idle);
+    struct git_agent root = root_make(room, "r1"), kid = child_make(room, &root, "kid"),
+                     idle = child_make(room, &root, "idle");
+    shell(room, "echo x >> %s/a.txt", kid.path);
     shell(room, "git pack-refs --all; git gc -q");
     assert_int_equal(child_merge(room, &kid).outcome, VCS_FAST_FORWARD);
-    must(room->vcs.port.remove(room->vcs.port.self, &idle, &err), &err);
+    agent_remove(room, &idle);
     assert_string_equal(shell(room, "git for-each-ref --format='%%(refname)' refs/heads; "
                                     "test -f .git/packed-refs; cd $TOP/state/repositories/*; "
                                     "find . -maxdepth 1 -type l | wc -l"),
@@ -166,22 +157,19 @@ static void nothing_is_merged_twice(void **state)
 {
     struct git_room *room = *state;
     struct err err = ERR_INIT;
-    struct vcs_collected collected, again;
-    struct vcs_base base = run_base(room, "r1");
-    struct vcs_tree_request one = tree_request(room, "r1", "one", base.commit),
-                            two = tree_request(room, "r1", "two", base.commit);
-    shell(room, "echo 1 >> %s/b.txt", child_create(room, &one));
-    shell(room, "echo 2 >> %s/a.txt", child_create(room, &two));
+    struct vcs_merged merged, again;
+    struct git_agent root = root_make(room, "r1"), one = child_make(room, &root, "one"),
+                     two = child_make(room, &root, "two");
+    shell(room, "echo 1 >> %s/b.txt; echo 2 >> %s/a.txt", one.path, two.path);
     child_merge(room, &one);
-    must(child_collect(room, &two, &collected, &err), &err);
-    must(child_collect(room, &two, &again, &err), &err);
-    assert_true(str_eq(collected.commit, again.commit));
-    struct vcs_merged merged = child_preview(room, &two, collected.commit);
-    must(room->vcs.port.publish(room->vcs.port.self, &two, &merged, &err), &err);
-    must(room->vcs.port.publish(room->vcs.port.self, &two, &merged, &err),
-         &err); /* the crash came before its event */
-    struct vcs_merged once_more = child_preview(room, &two, collected.commit);
-    assert_outcome(&once_more, VCS_MERGED_BEFORE);
+    must(child_begin(room, &two, &merged, &err), &err);
+    must(child_begin(room, &two, &again, &err), &err);
+    assert_true(str_eq(merged.commit, again.commit));
+    must(child_end(room, &two, &merged, &err), &err);
+    must(child_end(room, &two, &merged, &err), &err); /* the crash came before its event */
+    must(child_begin(room, &two, &again, &err), &err);
+    assert_outcome(&again, VCS_MERGED_BEFORE);
+    must(child_end(room, &two, &again, &err), &err);
     assert_string_equal(shell(room, "git log --oneline cadre/r1/result | wc -l"), "4");
 }
 
@@ -189,28 +177,28 @@ static void a_result_that_moved_is_not_overwritten(void **state)
 {
     struct git_room *room = *state;
     struct err err = ERR_INIT;
-    struct vcs_collected collected;
-    struct vcs_base base = run_base(room, "r1");
-    struct vcs_tree_request one = tree_request(room, "r1", "one", base.commit);
-    shell(room, "echo 1 >> %s/b.txt", child_create(room, &one));
-    must(child_collect(room, &one, &collected, &err), &err);
-    struct vcs_merged merged = child_preview(room, &one, collected.commit);
+    struct vcs_merged merged;
+    struct git_agent root = root_make(room, "r1"), one = child_make(room, &root, "one");
+    shell(room, "echo 1 >> %s/b.txt", one.path);
+    must(child_begin(room, &one, &merged, &err), &err);
     const char *other =
         arena_copy(&room->arena, str_from(shell(room, "git commit-tree -m x main^{tree} -p main")))
             .p;
     shell(room, "git update-ref refs/heads/cadre/r1/result %s", other);
-    must_fail(room->vcs.port.publish(room->vcs.port.self, &one, &merged, &err), &err, ERR_RETRY,
-              "");
-    assert_string_equal(shell(room, "git rev-parse cadre/r1/result"), other);
+    must_fail(child_end(room, &one, &merged, &err), &err, ERR_RETRY, "moved meanwhile");
+    assert_string_equal(shell(room,
+                              "git rev-parse cadre/r1/result; cat %s/b.txt; "
+                              "git for-each-ref refs/cadre/r1/merge",
+                              root.path),
+                        arena_printf(&room->arena, "%s\nbee", other).p);
 }
 
 static void half_made_checkouts_are_made_anew(void **state)
 {
     struct git_room *room = *state;
     struct err err = ERR_INIT;
-    struct vcs_base base = run_base(room, "r1");
-    struct vcs_tree_request kid = tree_request(room, "r1", "kid", base.commit);
-    const char *path = child_create(room, &kid);
+    struct git_agent root = root_make(room, "r1"), kid = child_make(room, &root, "kid");
+    const char *path = kid.path;
     static const char *const wrecks[] = {
         "rm -rf $KID",
         "rm -f $KID/.git",
@@ -221,37 +209,32 @@ static void half_made_checkouts_are_made_anew(void **state)
     for (size_t i = 0; i < sizeof wrecks / sizeof wrecks[0]; i++) {
         shell(room, "KID=%s; RECORD=$(echo $TOP/state/repositories/*/worktrees/r1.kid); %s", path,
               wrecks[i]);
-        child_create(room, &kid);
+        must(agent_isolate(room, &kid, &err), &err);
         assert_string_equal(shell(room, "cd %s; ls; git status --porcelain", path),
                             "a.txt\nb.txt\nsrc");
     }
     struct vcs_left *left;
     size_t count;
     must(room->vcs.port.list(room->vcs.port.self, &room->arena, &left, &count, &err), &err);
-    assert_int_equal(count, 1);
-    check_str(left[0].run, "r1");
-    check_str(left[0].agent, "kid");
-    check_str(left[0].path, path);
+    assert_int_equal(count, 2);
+    size_t at = str_is(left[0].agent, "kid") ? 0 : 1;
+    check_str(left[at].run, "r1");
+    check_str(left[at].agent, "kid");
+    check_str(left[at].path, path);
 }
 
 static void nothing_is_left_after_removal(void **state)
 {
     struct git_room *room = *state;
-    struct err err = ERR_INIT;
-    struct vcs_base base = run_base(room, "r1");
-    struct vcs_tree_request one = tree_request(room, "r1", "one", base.commit),
-                            two = tree_request(room, "r1", "two", base.commit),
-                            idle = tree_request(room, "r1", "idle", base.commit),
-                            result_tree = tree_request(room, "r1", "result", base.commit);
-    shell(room, "echo 1 > %s/b.txt", child_create(room, &one));
-    shell(room, "echo 2 > %s/b.txt", child_create(room, &two));
-    child_create(room, &idle);
+    struct git_agent root = root_make(room, "r1"), one = child_make(room, &root, "one"),
+                     two = child_make(room, &root, "two"), idle = child_make(room, &root, "idle");
+    shell(room, "echo 1 > %s/b.txt; echo 2 > %s/b.txt", one.path, two.path);
     child_merge(room, &one);
     struct vcs_merged conflict = child_merge(room, &two);
     assert_outcome(&conflict, VCS_CONFLICT);
-    const struct vcs_tree_request *all[] = {&one, &two, &idle, &result_tree, &idle};
-    for (size_t i = 0; i < 5; i++)
-        must(room->vcs.port.remove(room->vcs.port.self, all[i], &err), &err);
+    const struct git_agent *all[] = {&one, &two, &idle, &root, &idle, &root};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        agent_remove(room, all[i]);
     /* What was not merged is kept, with the result. */
     assert_string_equal(shell(room, "git for-each-ref --format='%%(refname)' refs/heads"),
                         "refs/heads/cadre/r1/result\nrefs/heads/cadre/r1/two\nrefs/heads/main");
@@ -264,19 +247,19 @@ static void staging_again_cleans_what_checks_left(void **state)
 {
     struct git_room *room = *state;
     struct err err = ERR_INIT;
-    struct vcs_tree tree;
-    struct vcs_base base = run_base(room, "r1");
-    struct vcs_tree_request one = tree_request(room, "r1", "one", base.commit);
-    shell(room, "echo '*.o' > %s/.gitignore", child_create(room, &one));
+    struct vcs_isolated staged;
+    struct git_agent root = root_make(room, "r1"), one = child_make(room, &root, "one");
+    shell(room, "echo '*.o' > %s/.gitignore", one.path);
     struct vcs_merged merged = child_merge(room, &one);
-    must(room->vcs.port.stage(room->vcs.port.self, &room->arena, &one, merged.to, &tree, &err),
-         &err);
+    const struct vcs_tree *tree = &one.request.tree;
+    void *self = room->vcs.port.self;
+    must(room->vcs.port.stage(self, &room->arena, tree, merged.to, NULL, &staged, &err), &err);
     shell(room,
           "cd %s; echo x > a.txt; rm b.txt; echo l > left; echo o > kept.o; git init -q nested",
-          tree.path.p);
-    must(room->vcs.port.stage(room->vcs.port.self, &room->arena, &one, merged.to, &tree, &err),
-         &err);
-    assert_string_equal(shell(room, "cd %s; ls -A; git status --porcelain", tree.path.p),
+          staged.path.p);
+    must(room->vcs.port.stage(self, &room->arena, tree, merged.to, NULL, &staged, &err), &err);
+    assert_string_equal(shell(room, "cd %s; git rev-parse HEAD", staged.path.p), merged.to.p);
+    assert_string_equal(shell(room, "cd %s; ls -A; git status --porcelain", staged.path.p),
                         ".git\n.gitignore\na.txt\nb.txt\nkept.o\nsrc");
 }
 
@@ -289,12 +272,8 @@ static void what_a_crash_left_is_listed_and_can_be_discarded(void **state)
     void *self = room->vcs.port.self;
     must(room->vcs.port.list(self, &room->arena, &left, &count, &err), &err);
     assert_int_equal(count, 0);
-    struct vcs_base base = run_base(room, "r1");
-    struct vcs_tree_request kid = tree_request(room, "r1", "kid", base.commit);
-    shell(room,
-          "cd $TOP/state/repositories/*; touch -d '2 days ago' old.index; touch young.index; "
-          "true %s",
-          child_create(room, &kid));
+    root_make(room, "r1");
+    shell(room, "cd $TOP/state/repositories/*; touch -d '2 days ago' old.index; touch young.index");
     must(room->vcs.port.list(self, &room->arena, &left, &count, &err), &err);
     assert_int_equal(count, 1);
     check_str(left[0].workspace, room->ws);
@@ -313,8 +292,8 @@ static void a_forgotten_run_leaves_no_private_refs(void **state)
     struct git_room *room = *state;
     struct err err = ERR_INIT;
     shell(room, "echo dirty >> a.txt");
-    run_base(room, "r1");
-    run_base(room, "r2");
+    root_make(room, "r1");
+    root_make(room, "r2");
     must(room->vcs.port.forget(room->vcs.port.self, room_ws(room), STR("r1"), &err), &err);
     must(room->vcs.port.forget(room->vcs.port.self, room_ws(room), STR("r1"), &err), &err);
     assert_string_equal(shell(room, "git for-each-ref --format='%%(refname)' refs/cadre"),
@@ -325,38 +304,33 @@ static void a_checkout_that_somebody_removed_is_told(void **state)
 {
     struct git_room *room = *state;
     struct err err = ERR_INIT;
-    struct vcs_collected collected;
-    struct vcs_base base = run_base(room, "r1");
-    struct vcs_tree_request kid = tree_request(room, "r1", "kid", base.commit);
-    shell(room, "rm -rf %s", child_create(room, &kid));
-    must_fail(child_collect(room, &kid, &collected, &err), &err, ERR_NOT_FOUND, "is gone");
+    struct vcs_merged merged;
+    struct git_agent root = root_make(room, "r1"), kid = child_make(room, &root, "kid");
+    shell(room, "rm -rf %s", kid.path);
+    must_fail(child_begin(room, &kid, &merged, &err), &err, ERR_NOT_FOUND,
+              "is on the branch cadre/r1/kid");
 }
 
 static void a_locked_ref_says_to_try_again(void **state)
 {
     struct git_room *room = *state;
     struct err err = ERR_INIT;
-    struct vcs_tree tree;
-    struct vcs_base base = run_base(room, "r1");
-    struct vcs_tree_request kid = tree_request(room, "r1", "kid", base.commit);
+    struct git_agent root = root_make(room, "r1"), kid = agent_named(room, "r1", &root, "kid");
     shell(room, "mkdir -p .git/refs/heads/cadre/r1; touch .git/refs/heads/cadre/r1/kid.lock");
-    must_fail(room->vcs.port.create(room->vcs.port.self, &room->arena, &kid, &tree, &err), &err,
-              ERR_RETRY, "another git");
+    must_fail(agent_isolate(room, &kid, &err), &err, ERR_RETRY, "another git");
     shell(room, "rm .git/refs/heads/cadre/r1/kid.lock");
-    child_create(room, &kid);
+    must(agent_isolate(room, &kid, &err), &err);
 }
 
 static void names_that_are_no_names_are_refused(void **state)
 {
     struct git_room *room = *state;
-    static const char *const names[] = {"", "..", "a/b", "a.b", "-x", "a b", "result"};
-    struct vcs_base base = run_base(room, "r1");
+    static const char *const names[] = {"", "..", "a/b", "a.b", "-x", "a b", "result", "checks"};
+    struct git_agent root = root_make(room, "r1");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct err err = ERR_INIT;
-        struct vcs_tree tree;
-        struct vcs_tree_request kid = tree_request(room, "r1", names[i], base.commit);
-        must_fail(room->vcs.port.create(room->vcs.port.self, &room->arena, &kid, &tree, &err), &err,
-                  ERR_USAGE, "");
+        struct git_agent kid = agent_named(room, "r1", &root, names[i]);
+        must_fail(agent_isolate(room, &kid, &err), &err, ERR_USAGE, "");
     }
 }
 
@@ -368,6 +342,7 @@ int main(void)
         TEST(uncommitted_changes_are_in_the_base_and_stay_where_they_are),
         TEST(uncommitted_changes_can_be_refused),
         TEST(a_base_does_not_move_with_the_user),
+        TEST(a_root_without_a_repository_gets_no_checkout),
         TEST(a_child_that_plants_something_is_refused),
         TEST(a_child_that_commits_by_itself_is_checked_as_well),
         TEST(a_child_commits_in_its_own_checkout),

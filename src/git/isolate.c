@@ -1,0 +1,62 @@
+/* Makes the tree of a root or a child from what its parent's files hold by now: see merge.h. On threads that may wait. */
+#include "git/merge.h"
+#include "git/site.h"
+#include "git/tree.h"
+#include "git/worktree.h"
+
+/* The user's commit, with what is not committed. */
+static int start_of_run(const struct git *git, struct arena *arena,
+                        const struct vcs_isolate_request *request, struct str *start,
+                        struct err *err)
+{
+    struct git_site user;
+    struct git_base base;
+    if (git_site_find(git, arena, request->tree.workspace, &user, err) != 0 ||
+        git_site_lock(&user, request->cancelled, err) != 0)
+        return -1;
+    struct git_work work = {git, &user, arena, request->cancelled};
+    int result = git_base(&work, request->tree.run, request->dirty, request->now_ms, &base, err);
+    git_site_unlock(&user);
+    if (result == 0)
+        *start = base.commit;
+    return result;
+}
+
+static int start_of_child(const struct git *git, struct arena *arena,
+                          const struct vcs_isolate_request *request, struct str *start,
+                          struct err *err)
+{
+    struct git_tree parent;
+    if (git_tree_find(git, arena, &request->parent, request->cancelled, &parent, err) != 0 ||
+        git_tree_lock(&parent, err) != 0)
+        return -1;
+    int result = git_tree_sync(&parent, request->dirty, request->now_ms, err);
+    git_site_unlock(&parent.site);
+    if (result == 0)
+        *start = parent.refs.end;
+    return result;
+}
+
+int git_isolate(const struct git *git, struct arena *arena,
+                const struct vcs_isolate_request *request, struct vcs_isolated *isolated,
+                struct err *err)
+{
+    struct git_tree tree;
+    struct git_site user;
+    struct str start = arena_copy(arena, request->base), name = request->tree.name;
+    bool root = request->parent.name.n == 0;
+    if (request->tree.place != VCS_OWN_CHECKOUT || root != str_is(name, VCS_RESULT) ||
+        str_is(name, VCS_CHECKS))
+        return err_set(err, ERR_USAGE, "\"%.*s\" cannot name this worktree", STR_FMT(name));
+    /* Without a repository a root works where the user does: nothing is made for it. */
+    if (root && git_site_find(git, arena, request->tree.workspace, &user, err) != 0)
+        return -1;
+    if (git_tree_find(git, arena, &request->tree, request->cancelled, &tree, err) != 0)
+        return -1;
+    if (start.n == 0 && (root ? start_of_run(git, arena, request, &start, err)
+                              : start_of_child(git, arena, request, &start, err)) != 0)
+        return -1;
+    git_describe(arena, &tree, isolated);
+    isolated->base = start;
+    return git_worktree_create(&tree.work, tree.ref, start, err);
+}
