@@ -34,6 +34,8 @@ static const struct {
     {KEY_ATTEMPT_TIMEOUT, offsetof(struct settings, attempt_timeout_ms)},
     {KEY_MAX_RETRIES, offsetof(struct settings, max_retries)},
     {KEY_IDLE_TIMEOUT, offsetof(struct settings, idle_timeout_ms)},
+    {KEY_PLAN_ROUNDS, offsetof(struct settings, review_rounds)},
+    {KEY_PLAN_APPROVAL, offsetof(struct settings, approval_timeout_ms)},
     {KEY_WARN_AT, offsetof(struct settings, warn_at)},
     {KEY_PAUSE_AT, offsetof(struct settings, pause_at)},
     {KEY_HARD_STOP_AT, offsetof(struct settings, hard_stop_at)},

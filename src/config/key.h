@@ -127,6 +127,14 @@ enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_AD
       "Whether `cadre run` in a git repository works in a tree of its own and leaves its result on the branch `cadre/RUN/result`. `false`: it works in your checkout.") \
     X(ISOLATE_SNAPSHOT, "isolation.snapshot", SWITCH, WIDENS, "true", 0, 1, \
       "Whether changes that you have not committed are part of what a tree starts from. `false`: nothing starts while there are any.") \
+    X(PLAN_ENABLED, "plan.enabled", SWITCH, NARROWS, "true", 0, 1, \
+      "Whether a root has the tool `plan`, which makes a plan for a goal and carries it out (`docs/plans.md`).") \
+    X(PLAN_REVIEW, "plan.review", SWITCH, NARROWS, "true", 0, 1, \
+      "Whether a child reviews what a plan's steps have merged.") \
+    X(PLAN_ROUNDS, "plan.review_rounds", COUNT, NARROWS, "1", 0, 10, \
+      "How often the findings of that review become steps; the result is reviewed again each time.") \
+    X(PLAN_APPROVAL, "plan.approval_timeout_ms", IDLE, NARROWS, "600000", 1000, 2678400000, \
+      "How long a step waits for the approval that it needs; then it is denied. 0: as long as the run has.") \
     X(SPAWN_ENABLED, "tools.spawn.enabled", SWITCH, NARROWS, "false", 0, 1, \
       "Whether agents have `spawn` and `spawn_await` (`docs/doors.md`).") \
     X(PROFILE, "tools.spawn.profiles.*", OBJECT, ADDS, "", 0, 0, \

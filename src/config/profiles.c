@@ -112,6 +112,10 @@ int config_profiles(struct config *config, struct err *err)
         config_entries_value(entries, KEY_ISOLATE_CHILDREN).number ? SWITCH_ON : SWITCH_OFF;
     settings->isolate_root =
         config_entries_value(entries, KEY_ISOLATE_ROOT).number ? SWITCH_ON : SWITCH_OFF;
+    settings->plan_enabled =
+        config_entries_value(entries, KEY_PLAN_ENABLED).number ? SWITCH_ON : SWITCH_OFF;
+    settings->plan_review =
+        config_entries_value(entries, KEY_PLAN_REVIEW).number ? SWITCH_ON : SWITCH_OFF;
     settings->refuse_dirty =
         config_entries_value(entries, KEY_ISOLATE_SNAPSHOT).number ? SWITCH_OFF : SWITCH_ON;
     if (read_roles(config, err) != 0)

@@ -34,8 +34,11 @@ static void store_failed(struct engine *engine, const struct err *err)
 static void drop_finished(struct live *live, const struct batch *batch)
 {
     for (size_t i = 0; i < batch->append.event_count; i++) {
-        if (str_is(batch->append.events[i].type, "agent.subagent_closed"))
-            rendered_drop(live, batch->append.events[i].agent_no);
+        const struct event_row *row = &batch->append.events[i];
+        if (str_is(row->type, "agent.subagent_closed"))
+            rendered_drop(live, row->agent_no);
+        else if (str_is(row->type, "agent.worktree_merged"))
+            place_drop(live, row->agent_no);
     }
 }
 

@@ -105,6 +105,7 @@ static void live_free(struct live *live)
 {
     map_remove(&live->engine->lives, id_str(&live->id));
     rendered_release(live);
+    places_release(live);
     if (live->scope != NULL)
         live->engine->config.tools->close_scope(live->scope);
     uv_close((uv_handle_t *)live->timer, handle_free);

@@ -33,6 +33,8 @@ struct live {
     struct scope
         *scope; /* the workspace, opened once: whoever swaps the path later changes nothing */
     struct err scope_problem; /* why it could not be opened */
+    struct scope **places;    /* by agent number: trees of their own; NULL where there is none */
+    size_t place_count;
     struct flight *flights;
     struct offers offers;
     struct rendered *rendered; /* by agent number */
@@ -78,6 +80,16 @@ void rendered_release(struct live *live);
 void work_start(struct live *live, const struct effect *effect);
 /* The one place where a working call is heard of before it ends: the board's `shown`. */
 void work_progress(struct board_note *note, struct str text);
+/* places.c: the files that agents work in */
+/* What the agent works in: its tree, or that of the nearest agent above it, or the workspace. NULL: it is gone. */
+struct scope *place_of(const struct live *live, const struct agent *agent);
+void place_set(struct live *live, uint32_t agent_no, struct scope *scope); /* takes it */
+void place_drop(struct live *live, uint32_t agent_no);
+void places_release(struct live *live);
+/* Opens the trees of a run that was folded; on a thread that may wait. What is gone stays NULL. */
+struct scope **places_open(const struct engine *engine, const struct run *run, size_t *count);
+void places_close(const struct engine *engine, struct scope **places, size_t count);
+
 /* farewell.c: agents whose end was decided lose what they left running. Nothing new starts in the run until that is dead. */
 void farewell_events(struct live *live, const struct batch *batch);
 void farewell_run(struct live *live);

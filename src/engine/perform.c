@@ -11,7 +11,7 @@ static void fail(struct work *work, const char *message)
     buf_printf(&work->text, "Error: %s", message);
 }
 
-static struct str files_json(struct arena *arena, const struct str *files, size_t count)
+struct str files_json(struct arena *arena, const struct str *files, size_t count)
 {
     struct buf out;
     struct jw w;
@@ -168,9 +168,15 @@ void work_perform(struct work *work)
 {
     struct err err = ERR_INIT;
     flight_alive(&work->flight);
+    if (work->tree != NULL) {
+        tree_work_perform(work);
+        return;
+    }
     bool needs_tool = work->kind != EFFECT_GATHER && work->kind != EFFECT_CHECK;
     if ((needs_tool && work->tool == NULL) || work->context.scope == NULL) {
-        fail(work, work->context.scope == NULL ? work->problem.p : "this build has no such tool");
+        fail(work, work->context.scope != NULL ? "this build has no such tool"
+                   : work->problem.n > 0       ? work->problem.p
+                                               : "the tree of this agent is gone");
         return;
     }
     struct tool_result result = {.kind = RESULT_OK};

@@ -30,6 +30,7 @@ void task_free(struct task *task)
     free(task->messages);
     if (task->scope != NULL)
         task->engine->config.tools->close_scope(task->scope);
+    places_close(task->engine, task->places, task->place_count);
     run_free(task->folded);
     run_free(task->shadow);
     free(task);
@@ -251,6 +252,8 @@ void take_work(void *user, struct store *store)
     }
     look_work(task, store);
     open_workspace(task);
+    if (task->kind == TASK_RESUME)
+        task->places = places_open(task->engine, task->folded, &task->place_count);
 }
 
 void take_done(void *user)
@@ -274,6 +277,10 @@ void take_done(void *user)
     live->scope = task->scope;
     live->scope_problem = task->scope_problem;
     task->scope = NULL;
+    live->places = task->places;
+    live->place_count = task->place_count;
+    task->places = NULL;
+    task->place_count = 0;
     live_open(live, task->folded, task->head);
     if (task->shadow != NULL)
         pump_shadow(live->pump, task->shadow);

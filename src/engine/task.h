@@ -17,6 +17,8 @@ struct task {
     struct lease lease;
     int64_t alive_at; /* the last owner's last sign of life */
     struct scope *scope;
+    struct scope **places; /* of agents with trees, by number */
+    size_t place_count;
     struct err scope_problem;
     struct run *folded;
     struct run *shadow; /* the same again, in a build that checks the fold */

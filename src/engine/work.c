@@ -14,6 +14,10 @@ static void finish(struct work *work)
     work->input.text = buf_view(&work->text);
     board_drop(work->flight.engine->board, &work->note);
     flight_unlink(&work->flight);
+    if (work->tree != NULL && work->tree->made != NULL && live != NULL)
+        place_set(live, work->flight.agent_no, work->tree->made);
+    else if (work->tree != NULL && work->tree->made != NULL)
+        work->port->close_scope(work->tree->made);
     if (live != NULL)
         live_input(live, &work->input);
     flight_release(&work->flight);
@@ -109,8 +113,9 @@ static void start_thread(struct engine *engine, struct work *work)
 {
     work->job = (struct crew_job){.run = on_crew, .done = on_crew_done, .user = work};
     work->request.data = work;
-    bool is_long = work->kind == EFFECT_CHECK || (work->kind == EFFECT_TOOL && work->tool != NULL &&
-                                                  work->tool->pace == TOOL_LONG);
+    bool is_long =
+        work->kind == EFFECT_CHECK || work->tree != NULL ||
+        (work->kind == EFFECT_TOOL && work->tool != NULL && work->tool->pace == TOOL_LONG);
     if (is_long)
         crew_add(engine->crew, &work->job);
     else
@@ -136,12 +141,14 @@ void work_start(struct live *live, const struct effect *effect)
     work->problem = arena_copy(&work->arena, str_from(live->scope_problem.message));
     set_prepared(work, effect);
     work->context = (struct tool_context){
-        .scope = live->scope,
+        .scope = place_of(live, agent),
         .working_directory = arena_copy(&work->arena, agent->contract.execution.working_directory),
         .read_paths = copy_list(&work->arena, &agent->contract.permissions.read_paths),
         .read_count = agent->contract.permissions.read_paths.n,
         .write_paths = copy_list(&work->arena, &agent->contract.permissions.write_paths),
         .write_count = agent->contract.permissions.write_paths.n,
+        .ownership = copy_list(&work->arena, &agent->contract.isolation.ownership),
+        .ownership_count = agent->contract.isolation.ownership.n,
         .skills = copy_list(&work->arena, &agent->contract.permissions.skills),
         .skill_count = agent->contract.permissions.skills.n,
         .skills_state =
@@ -159,5 +166,7 @@ void work_start(struct live *live, const struct effect *effect)
         .max_result = (size_t)effect->max_result,
         .arena = &work->arena};
     work->note.user = work;
+    if (effect->kind == EFFECT_ISOLATE || effect->kind == EFFECT_MERGE)
+        tree_work_set(work, live, effect);
     start_thread(engine, work);
 }

@@ -5,6 +5,21 @@
 
 #include "engine/live.h"
 
+/* What EFFECT_ISOLATE and EFFECT_MERGE need. */
+struct tree_work {
+    const struct vcs_port *vcs; /* NULL: there is none, for this reason: */
+    struct str vcs_problem;
+    struct vcs_tree tree, parent;
+    struct str base, message, branch;
+    struct vcs_list ownership; /* items == NULL: it owns everything */
+    enum vcs_dirty dirty;
+    int64_t now_ms;
+    enum { TREE_OF_ROOT, TREE_OF_CHILD } whose;
+    enum { DO_ISOLATE, DO_MERGE, DO_KEEP, DO_FORGET } what; /* FORGET: a root in place */
+    atomic_bool never;                                      /* for what must not be cancelled */
+    struct scope *made;                                     /* by ISOLATE: the loop takes it */
+};
+
 struct work {
     struct flight flight;   /* first: they are cast into each other */
     uv_work_t request;      /* on libuv's pool, or */
@@ -18,6 +33,7 @@ struct work {
     struct str problem; /* why there is no workspace */
     struct tool_context context;
     struct tool_prepared prepared;
+    struct tree_work *tree; /* of EFFECT_ISOLATE and EFFECT_MERGE */
     atomic_bool cancelled;
     /* what came of it */
     struct input input;
@@ -27,5 +43,11 @@ struct work {
 
 /* Any thread, once. */
 void work_perform(struct work *work);
+
+/* trees.c: the two effects on trees. On the loop: copies what it needs from the run. */
+void tree_work_set(struct work *work, const struct live *live, const struct effect *effect);
+void tree_work_perform(struct work *work); /* any thread, once */
+struct str files_json(struct arena *arena, const struct str *files,
+                      size_t count); /* STR_NONE where there are none */
 
 #endif

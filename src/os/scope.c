@@ -123,6 +123,21 @@ fail:
     return -1;
 }
 
+int scope_show_as(struct scope *scope, const char *path, struct err *err)
+{
+    if (path[0] != '/' || strlen(path) >= sizeof scope->given)
+        return scope_explain(err, ENAMETOOLONG, "the workspace's path");
+    memset(scope->given, 0, sizeof scope->given);
+    memcpy(scope->given, path, strlen(path));
+    scope->shown = SCOPE_AS_GIVEN;
+    return 0;
+}
+
+const char *scope_shown(const struct scope *scope)
+{
+    return scope->shown == SCOPE_AS_GIVEN ? scope->given : scope->real;
+}
+
 void scope_close(struct scope *scope)
 {
     if (scope->fd >= 0)

@@ -36,6 +36,7 @@ struct scope {
     struct scope_identity root;
     char given[SCOPE_PATH_MAX]; /* absolute path as it was given, and as it really is; text for */
     char real[SCOPE_PATH_MAX];  /* making absolute arguments relative, never for opening */
+    enum { SCOPE_AS_ITSELF, SCOPE_AS_GIVEN } shown; /* the path that agents see: real, or given */
     struct scope_identity denied[SCOPE_DENIED_MAX];
     size_t denied_count;
 };
@@ -57,6 +58,9 @@ struct scope_file {
 
 NODISCARD int scope_open(struct scope *scope, const char *path, struct err *err);
 void scope_close(struct scope *scope);
+/* Agents see the directory at another absolute path: a tree stands in for the workspace that it was made from. */
+NODISCARD int scope_show_as(struct scope *scope, const char *path, struct err *err);
+const char *scope_shown(const struct scope *scope);
 /* Nothing in this directory or beneath it can be opened, by whatever name it is reached. A
  * directory above the scope denies nothing (a worktree may lie in the store's directory). */
 NODISCARD int scope_deny(struct scope *scope, const char *directory, struct err *err);

@@ -47,6 +47,9 @@ struct tool_context {
     size_t read_count;
     const struct str *write_paths;
     size_t write_count;
+    const struct str
+        *ownership; /* globs; a file that is written must match one. None: all are its own */
+    size_t ownership_count;
     const struct str *skills; /* that may be loaded, by name */
     size_t skill_count;
     enum { SKILLS_ALL, SKILLS_LISTED } skills_state;
@@ -117,6 +120,8 @@ struct tool_port {
     /* A handle on a workspace in which `denied` (absolute directories) cannot be reached. */
     int (*open_scope)(struct str workspace, const struct str *denied, size_t denied_count,
                       struct scope **scope, struct err *err);
+    /* The same on a tree, which agents see at the path of the workspace that it was made from. */
+    int (*open_tree)(struct str tree, struct str workspace, struct scope **scope, struct err *err);
     void (*close_scope)(struct scope *scope);
     /* Appends the text of a file as it is, at most the context's max_result bytes; the path starts at the workspace.
      * NOT_FOUND where there is no such file. */

@@ -23,7 +23,7 @@ void confined_walls(const struct tool_context *context, struct sandbox_walls *wa
     writable_places(context, context->arena, &writable);
     *walls = (struct sandbox_walls){
         .workspace = context->scope->fd,
-        .workspace_path = str_from(context->scope->real),
+        .workspace_path = str_from(scope_shown(context->scope)),
         .read_paths = context->read_paths,
         .read_count = context->read_count,
         .write_paths = writable.paths,

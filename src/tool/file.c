@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "tool/reads.h"
 #include "tool/result.h"
 
@@ -119,13 +120,26 @@ static int read_state(const struct tool_context *context, const struct place *pl
     return result;
 }
 
+/* Does the file belong to the agent? */
+static int check_owner(const struct tool_context *context, struct str path, struct err *err)
+{
+    for (size_t i = 0; i < context->ownership_count; i++)
+        if (path_glob(context->ownership[i], path))
+            return 0;
+    return context->ownership_count == 0
+               ? 0
+               : err_set(err, ERR_DENIED, "%.*s is not among the files that this agent owns",
+                         STR_FMT(path));
+}
+
 int file_look(const struct tool_context *context, struct str path, struct tool_prepared *prepared,
               struct buf *content, struct tool_result *result)
 {
     struct err err = ERR_INIT;
     struct place place;
     *prepared = (struct tool_prepared){.path = path, .before = FILE_ABSENT, .after = FILE_PRESENT};
-    if (place_open(&place, context->scope, path, file_write_allow(context), PLACE_NEEDS_PARENTS,
+    if (check_owner(context, path, &err) != 0 ||
+        place_open(&place, context->scope, path, file_write_allow(context), PLACE_NEEDS_PARENTS,
                    &err) != 0)
         return err.class == ERR_NOT_FOUND ? 0 : tool_fail_err(result, &err);
     int failed = read_state(context, &place, prepared, content, &err);
@@ -146,7 +160,8 @@ int file_verify(const struct tool_context *context, const struct tool_prepared *
     struct tool_prepared now = {0};
     enum place_parents parents =
         prepared->before == FILE_ABSENT ? PLACE_MAKES_PARENTS : PLACE_NEEDS_PARENTS;
-    if (place_open(place, context->scope, prepared->path, file_write_allow(context), parents,
+    if (check_owner(context, prepared->path, &err) != 0 ||
+        place_open(place, context->scope, prepared->path, file_write_allow(context), parents,
                    &err) != 0)
         return err.class == ERR_NOT_FOUND && prepared->before == FILE_PRESENT
                    ? changed(prepared, result)

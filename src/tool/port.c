@@ -31,17 +31,30 @@ static int open_scope(struct str workspace, const struct str *denied, size_t den
     return result;
 }
 
+static int open_tree(struct str tree, struct str workspace, struct scope **out, struct err *err)
+{
+    struct arena arena;
+    struct scope *scope;
+    if (open_scope(tree, NULL, 0, &scope, err) != 0)
+        return -1;
+    arena_init(&arena);
+    int result = scope_show_as(scope, arena_copy(&arena, workspace).p, err);
+    arena_release(&arena);
+    if (result != 0) {
+        scope_close(scope);
+        free(scope);
+        scope = NULL;
+    }
+    *out = scope;
+    return result;
+}
+
 static void close_scope(struct scope *scope)
 {
     scope_close(scope);
     free(scope);
 }
 
-const struct tool_port tool_port = {tool_find,
-                                    tool_settle,
-                                    open_scope,
-                                    close_scope,
-                                    tool_load,
-                                    checks_run,
-                                    tool_memory_end_agent,
-                                    tool_memory_await_agent};
+const struct tool_port tool_port = {tool_find,  tool_settle,           open_scope,
+                                    open_tree,  close_scope,           tool_load,
+                                    checks_run, tool_memory_end_agent, tool_memory_await_agent};

@@ -355,6 +355,10 @@ static const char *const meanings[EVENT_TYPE_COUNT] = {
         "The same task was done before by a child that could only read: its result is used again.",
     [EVENT_AGENT_AWAITING] = "A call waits for jobs that earlier calls started.",
     [EVENT_AGENT_STEERED] = "Its parent sent it a message, which it sees at its next turn.",
+    [EVENT_RUN_DIRECTED] = "the root makes these calls instead of asking a model what to do",
+    [EVENT_PLAN_MADE] = "a call has a plan, or a longer one after a review; `count` is its version",
+    [EVENT_PLAN_STEP] = "what became of a step: in_progress, completed, failed, skipped, blocked "
+                        "(waits for approval), approved",
     [EVENT_AGENT_ISOLATING] = "an agent that can write is to have files of its own; another "
                               "attempt starts from `base_ref` again",
     [EVENT_WORKTREE_CREATED] = "it has them, or `error` says why not; `shared`: a root without a "

@@ -161,7 +161,7 @@ static void every_tool_of_the_design_is_in_the_table_once(void **state)
         "shell",         "test",        "git",      "git_diff",     "git_commit",  "web_fetch",
         "web_search",    "ask_user",    "skill",    "spawn",        "spawn_await", "spawn_agent",
         "delegate_task", "fan_out",     "delegate", "agent_status", "agent_send",  "agent_cancel",
-        "agent_result",  "agent_merge",
+        "agent_result",  "agent_merge", "plan",
     };
     assert_int_equal(tool_info_count, sizeof names / sizeof names[0]);
     for (size_t i = 0; i < tool_info_count; i++) {

@@ -97,8 +97,10 @@ struct contract {
 #define ASK_NOTHING INT64_MIN
 struct delegation {
     enum door door;
-    struct str task;    /* required, not blank */
-    struct str name;    /* display name; default: role or "agent" and the ordinal */
+    struct str task;  /* required, not blank */
+    struct str name;  /* display name; default: role or "agent" and the ordinal */
+    struct str title; /* of the step; default: the task's first line */
+    struct list success_criteria;
     struct str scope;   /* a focus, not a wall */
     struct str context; /* text that the parent passes on */
     struct str prompt;  /* stands before the usual system prompt */

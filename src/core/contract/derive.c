@@ -351,10 +351,13 @@ static int fill_identity(struct derivation *d, struct err *err)
             arena_copy(arena, utf8_cut_chars(first_line(facts->parent_task), TITLE_CHARACTERS));
     out->parent.step_idx = ordinal;
     overlay(&out->parent.step_idx, d->request->step_idx);
-    struct str title = utf8_cut_chars(first_line(d->request->task), TITLE_CHARACTERS);
+    bool titled = d->request->title.n > 0;
+    struct str title =
+        utf8_cut_chars(first_line(titled ? d->request->title : d->request->task), TITLE_CHARACTERS);
     out->step.title = arena_copy(arena, title);
     out->step.description = arena_copy(arena, d->request->task);
-    out->step.success_criteria = (struct list){LIST_SET, NULL, 0};
+    out->step.success_criteria = list_copy(arena, &d->request->success_criteria);
+    out->step.success_criteria.state = LIST_SET;
     out->isolation.integration_order = ordinal;
     return 0;
 }

@@ -140,17 +140,18 @@ static bool door_is_open(const struct derivation *d, struct str tool)
 {
     static const struct {
         const char *tool;
-        enum { BY_SUB_AGENT, BY_SPAWN } by;
-    } doors[] = {{"spawn_agent", BY_SUB_AGENT},
-                 {"delegate_task", BY_SUB_AGENT},
-                 {"fan_out", BY_SUB_AGENT},
-                 {"spawn", BY_SPAWN},
-                 {"spawn_await", BY_SPAWN}};
+        enum { BY_SUB_AGENT, BY_SPAWN, BY_PLAN } by;
+    } doors[] = {{"spawn_agent", BY_SUB_AGENT}, {"delegate_task", BY_SUB_AGENT},
+                 {"fan_out", BY_SUB_AGENT},     {"spawn", BY_SPAWN},
+                 {"spawn_await", BY_SPAWN},     {"plan", BY_PLAN}};
     bool sub_agent = d->settings->sub_agent_enabled == SWITCH_ON;
     bool spawn = d->settings->spawn_enabled == SWITCH_ON;
+    bool plans = d->settings->plan_enabled == SWITCH_ON;
     for (size_t i = 0; i < sizeof doors / sizeof doors[0]; i++)
         if (str_is(tool, doors[i].tool))
-            return doors[i].by == BY_SPAWN ? spawn : sub_agent;
+            return doors[i].by == BY_SPAWN  ? spawn
+                   : doors[i].by == BY_PLAN ? plans && sub_agent && !d->parent
+                                            : sub_agent;
     bool delegate = d->settings->agent_ids.n > 0;
     return str_is(tool, "delegate") ? delegate : sub_agent || spawn || delegate;
 }
@@ -222,7 +223,7 @@ static struct list tools_permitted(const struct derivation *d, const struct list
 static bool tools_start_children(const struct list *tools)
 {
     for (size_t i = 0; i < tools->n; i++)
-        for (int door = DOOR_SPAWN; door < DOOR_PLAN; door++)
+        for (int door = DOOR_SPAWN; door <= DOOR_PLAN; door++)
             if (str_is(tools->items[i], door_text((enum door)door)))
                 return true;
     return false;
@@ -401,6 +402,32 @@ static int working_directory_set(struct derivation *d, struct err *err)
     return 0;
 }
 
+/* What a glob can hold at most, as a rule: the directories before its first wildcard. */
+static struct str rule_of_glob(struct str glob)
+{
+    size_t end = 0;
+    for (size_t i = 0; i <= glob.n; i++) {
+        if (i < glob.n && memchr("*?[{\\", glob.p[i], 5) != NULL)
+            return end > 0 ? (struct str){glob.p, end} : STR(".");
+        if (i == glob.n || glob.p[i] == '/')
+            end = i;
+    }
+    return glob;
+}
+
+/* Whoever owns files writes to nothing else; which of them exactly, the globs say when the work is collected. */
+static int rules_of_ownership(struct derivation *d, struct list *out, struct err *err)
+{
+    *out = (struct list){LIST_SET, NULL, 0};
+    for (size_t i = 0; i < d->request->ownership.n; i++) {
+        struct str rule;
+        if (path_inside(d, rule_of_glob(d->request->ownership.items[i]), "ownership", &rule, err))
+            return -1;
+        list_add(d->arena, out, rule);
+    }
+    return 0;
+}
+
 int narrow_paths(struct derivation *d, struct err *err)
 {
     struct contract *out = d->out;
@@ -415,7 +442,12 @@ int narrow_paths(struct derivation *d, struct err *err)
             return -1;
         write_paths_replace(d, &paths, rules_intersect(d->arena, &paths, bound), "parent");
     }
-    struct list none = {LIST_SET, NULL, 0};
+    struct list none = {LIST_SET, NULL, 0}, owned;
+    if (d->request->ownership.n > 0) {
+        if (rules_of_ownership(d, &owned, err) != 0)
+            return -1;
+        write_paths_replace(d, &paths, rules_intersect(d->arena, &owned, &paths), "ownership");
+    }
     if (d->role && d->role->writes == ROLE_WRITES_TESTS)
         write_paths_replace(d, &paths, rules_of_tests(d, &paths), "role");
     if (d->role && d->role->writes == ROLE_READS)

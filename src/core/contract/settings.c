@@ -490,6 +490,10 @@ static const struct field settings_fields[] = {
     {"isolate_children", &field_switch_if_on, SETTING(isolate_children), NULL},
     {"isolate_root", &field_switch_if_on, SETTING(isolate_root), NULL},
     {"refuse_dirty", &field_switch_if_on, SETTING(refuse_dirty), NULL},
+    {"plan_enabled", &field_switch_if_on, SETTING(plan_enabled), NULL},
+    {"plan_review", &field_switch_if_on, SETTING(plan_review), NULL},
+    {"review_rounds", &field_count_if_any, SETTING(review_rounds), NULL},
+    {"approval_timeout_ms", &field_count_if_any, SETTING(approval_timeout_ms), NULL},
     {"skills", &skills_kind, 0, NULL},
     {0},
 };

@@ -92,6 +92,9 @@ struct settings {
     struct list test_directories; /* names that a tester may write to besides the usual ones */
     /* SWITCH_ON: isolation.children, isolation.root; isolation.snapshot is false. Off in logs of runs that knew no trees. */
     int isolate_children, isolate_root, refuse_dirty;
+    int plan_enabled, plan_review; /* SWITCH_ON: plan.enabled, plan.review */
+    int64_t review_rounds;         /* how often findings of a review become steps */
+    int64_t approval_timeout_ms;   /* of a plan's step; 0: as long as the run has */
     struct list agent_ids; /* that delegate can name: from the run's registry, not from config */
 };
 

@@ -34,6 +34,7 @@ const struct tool_info tool_infos[] = {
     {"delegate_task", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, {NULL}},
     {"fan_out", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, {NULL}},
     {"delegate", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, {NULL}},
+    {"plan", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, {NULL}},
     {"agent_status", GROUP_DELEGATE, EFFECT_PURE, TOOL_CORE, {NULL}},
     {"agent_send", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, {NULL}},
     {"agent_cancel", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, {NULL}},

@@ -61,12 +61,13 @@ struct call {
     struct str result;
     enum tool_outcome outcome;
     enum { CALL_WORKS, CALL_AWAITS_CHILDREN, CALL_AWAITS_JOBS } awaits;
+    struct plan_run *plan;       /* that it carries out; NULL: none (yet) */
     struct call_child *children; /* that it made, or jobs that it awaits */
     size_t child_count, child_capacity;
     size_t children_open; /* of those, not ended yet */
 };
 
-enum timer_kind { TIMER_WALL, TIMER_ATTEMPT, TIMER_BACKOFF, TIMER_COUNT };
+enum timer_kind { TIMER_WALL, TIMER_ATTEMPT, TIMER_BACKOFF, TIMER_APPROVAL, TIMER_COUNT };
 
 /* What an agent's time is spent on. */
 enum spent_on {

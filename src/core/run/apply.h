@@ -28,6 +28,11 @@ apply_fn apply_worked;
 apply_fn apply_completed;
 apply_fn apply_closed;
 
+/* apply_plan.c */
+apply_fn apply_directed;
+apply_fn apply_plan_made;
+apply_fn apply_plan_step;
+
 /* apply_trees.c */
 apply_fn apply_isolating;
 apply_fn apply_worktree_created;
@@ -52,6 +57,10 @@ apply_fn apply_replied;
 apply_fn apply_failed_request;
 apply_fn apply_timer;
 apply_fn apply_idle;
+
+/* The calls that an event asks for, and their place in the message. */
+int calls_open(struct agent *agent, const struct event *event, struct message *message,
+               struct err *err);
 
 /* gathered.c */
 apply_fn apply_gathered;

@@ -100,6 +100,8 @@ int apply_call_finished(struct run *run, struct agent *agent, const struct event
                                   .outcome = done->outcome};
         message_push(agent, &message);
     }
+    if (run->directed && agent->no == 0)
+        agent->response = call->result;
     agent->phase = PHASE_READY;
     slot_enqueue(run, agent, e->seq);
     return 0;

@@ -172,8 +172,7 @@ static void request_ended(struct agent *agent, const struct event *e, struct amo
 }
 
 /* The calls of a reply, with ids of our own: providers repeat theirs. */
-static int calls_open(struct agent *agent, const struct event *e, struct message *message,
-                      struct err *err)
+int calls_open(struct agent *agent, const struct event *e, struct message *message, struct err *err)
 {
     struct js *doc = js_parse(e->calls, err);
     if (doc == NULL)

@@ -2,7 +2,7 @@
  * back all behind it, so that the order that the model wrote is the order that the files see. Pure. */
 #include "base/json.h"
 #include "base/utf8.h"
-#include "core/run/state.h"
+#include "core/run/plan_run.h"
 
 #define RESULT_BYTES_MIN 2000
 #define RESULT_BYTES_MAX 60000
@@ -266,6 +266,8 @@ void calls_advance(struct deciding *d, struct agent *agent)
 void call_resume(struct deciding *d, struct agent *agent, struct call *call)
 {
     const struct tool_info *info = tool_info_find(call->call.name);
+    if (call->plan != NULL && call->state == CALL_RUNNING && agent->stopping == OUTCOME_NONE)
+        plan_ask_again(d, agent, call);
     if (call->state == CALL_DONE || call->state == CALL_WAITING || call->awaits != CALL_WORKS)
         return;
     bool stopping = agent->stopping != OUTCOME_NONE;

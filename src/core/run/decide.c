@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/mark.h"
 #include "base/utf8.h"
+#include "core/run/plan_run.h"
 #include "core/run/project.h"
 #include "core/run/state.h"
 
@@ -146,6 +147,8 @@ static void inbox_approve(struct deciding *d, const struct js *body)
         unpause(d, agent, yes ? STR("go_on") : STR("stop"));
         return;
     }
+    if (plan_approve(d, agent, id, yes))
+        return;
     struct call *call = call_find(agent, id);
     if (call == NULL || call->state != CALL_ASKED || call_is_question(call))
         return;
@@ -198,7 +201,7 @@ static void on_inbox(struct deciding *d, const struct input *input)
 
 static void on_tick(struct deciding *d)
 {
-    static const char *const kinds[] = {"wall", "attempt", "backoff"};
+    static const char *const kinds[] = {"wall", "attempt", "backoff", "approval"};
     struct timer timer;
     if (!timer_first(d->run, &timer) || timer.at > d->now)
         return;
@@ -208,6 +211,10 @@ static void on_tick(struct deciding *d)
     emit(d, e);
     if (timer.kind == TIMER_BACKOFF) {
         turn_advance(d, agent);
+        return;
+    }
+    if (timer.kind == TIMER_APPROVAL) {
+        plan_overdue(d, agent);
         return;
     }
     if (agent->phase == PHASE_JOINING) {

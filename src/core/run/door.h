@@ -26,7 +26,7 @@ struct door_ops {
 /* doors.c's table names these. */
 extern const struct door_ops door_spawn_agent, door_spawn, door_spawn_await, door_fan_out,
     door_delegate_task, door_delegate, door_agent_status, door_agent_send, door_agent_cancel,
-    door_agent_result, door_agent_merge, door_ask_user;
+    door_agent_result, door_agent_merge, door_ask_user, door_plan;
 
 /* children.c */
 /* Makes a child for the call; the context files of the request are those that the call has gathered. item: its place among the call's

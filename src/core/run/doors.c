@@ -135,6 +135,17 @@ static const char ask_user_schema[] =
     "something else\"}"
     "},\"required\":[\"question\"]}";
 
+static const char plan_description[] =
+    "Make a plan for a goal that takes several steps and carry it out: steps become sub-agents "
+    "that "
+    "work side by side where they can, their work is merged and reviewed, and you get one report. "
+    "Use it for work that is too large for one agent.";
+static const char plan_schema[] =
+    "{\"type\":\"object\",\"properties\":{"
+    "\"goal\":{\"type\":\"string\",\"description\":\"What is to be reached, with everything that a "
+    "planner must know\"}"
+    "},\"required\":[\"goal\"]}";
+
 const struct door_tool door_tools[] = {
     {"spawn_agent", spawn_agent_description, spawn_agent_schema, &door_spawn_agent},
     {"spawn", spawn_description, spawn_schema, &door_spawn},
@@ -142,6 +153,7 @@ const struct door_tool door_tools[] = {
     {"delegate_task", delegate_task_description, delegate_task_schema, &door_delegate_task},
     {"fan_out", fan_out_description, fan_out_schema, &door_fan_out},
     {"delegate", delegate_description, delegate_schema, &door_delegate},
+    {"plan", plan_description, plan_schema, &door_plan},
     {"agent_status", "List the sub-agents that you started, with their state and what they spent.",
      nothing_schema, &door_agent_status},
     {"agent_send",

@@ -356,6 +356,18 @@ void event_summary(const struct event *e, struct buf *out)
     case EVENT_RUN_JOINING:
         buf_text(out, "has answered; waits for its open jobs");
         break;
+    case EVENT_RUN_DIRECTED:
+        buf_text(out, "carries out what it was started for");
+        break;
+    case EVENT_PLAN_MADE:
+        buf_printf(out, "plan, version %lld ", (long long)e->count);
+        add_line(out, e->reason);
+        break;
+    case EVENT_PLAN_STEP:
+        add_label(out, e->name, ": ");
+        add_label(out, e->kind, " ");
+        add_line(out, e->reason);
+        break;
     case EVENT_AGENT_ISOLATING:
         buf_text(out, "gets a tree of its own");
         break;

@@ -121,6 +121,7 @@ struct contract;
     X(prompt, S)        /* what stands before the usual system prompt */                           \
     X(reuse_key, S)     /* hash of what the child was given, where its result may be used again */ \
     X(earlier_no, I)    /* the agent whose result is used again */                                 \
+    X(plan, J)          /* as core/plan prints it */                                               \
     X(workspace, S)     /* in a tree: where the agent works */                                     \
     X(merge_success, J) /* true | false */                                                         \
     X(merge_strategy, S) /* no_changes | fast_forward | three_way | conflict | kept … */         \
@@ -158,6 +159,9 @@ struct contract;
     X(AGENT_AWAITING, "agent.awaiting", (jobs))                                                    \
     X(AGENT_STEERED, "agent.steered", (text))                                                      \
     X(RUN_JOINING, "run.joining", (outcome, error))                                                \
+    X(RUN_DIRECTED, "run.directed", (calls))                                                       \
+    X(PLAN_MADE, "plan.made", (count, reason, plan))                                               \
+    X(PLAN_STEP, "plan.step", (item, name, kind, reason))                                          \
     X(AGENT_ISOLATING, "agent.isolating", (attempt, base_ref))                                     \
     X(WORKTREE_CREATED, "agent.worktree_created",                                                  \
       (effects, outcome, strategy, worktree_path, workspace, branch, base_ref, error))             \

@@ -124,6 +124,18 @@ static void first_messages(struct deciding *d, const struct js *body)
     message_add(d, root, "user", NULL, keep(d, run->task));
 }
 
+/* The root calls `plan` instead of asking a model what to do. */
+static void direct(struct deciding *d, const struct js *plan)
+{
+    struct event *e = draft(d, 0, EVENT_RUN_DIRECTED);
+    struct str arguments = value_text(d, plan);
+    e->calls =
+        arena_printf(&d->out->arena, "[{\"id\":\"plan\",\"name\":\"plan\",\"arguments\":%.*s}]",
+                     STR_FMT(arguments));
+    emit(d, e);
+    calls_advance(d, run_agent_at(d->run, 0));
+}
+
 void inbox_start(struct deciding *d, const struct js *body)
 {
     struct run *run = d->run;
@@ -155,5 +167,8 @@ void inbox_start(struct deciding *d, const struct js *body)
         return;
     }
     first_messages(d, body);
-    turn_advance(d, run_agent_at(run, 0));
+    if (js_kind(js_get(body, "plan")) == JS_OBJECT)
+        direct(d, js_get(body, "plan"));
+    else
+        turn_advance(d, run_agent_at(run, 0));
 }

@@ -18,6 +18,7 @@ struct run {
     enum asker asker;
     struct settings settings;
     struct control control; /* the registry, and what is pinned */
+    bool directed;          /* the root does what the run was started for, and asks no model */
     enum run_status status;
     enum outcome outcome;
     uint64_t seq;

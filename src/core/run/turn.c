@@ -281,12 +281,29 @@ static void tell_steered(struct deciding *d, struct agent *agent)
     buf_release(&out);
 }
 
+/* A root that asks no model has done what it was started for: the result of its call is its answer. */
+static void finish_directed(struct deciding *d, struct agent *agent)
+{
+    const struct message *last = &agent->messages[agent->message_count - 1];
+    struct str text = keep(d, last->text);
+    if (last->outcome == TOOL_OK)
+        agent_finish(d, agent, OUTCOME_COMPLETED, STR_NONE);
+    else
+        agent_finish(d, agent, OUTCOME_ERROR,
+                     str_starts(text, STR("Error: ")) ? (struct str){text.p + 7, text.n - 7}
+                                                      : STR("not all steps of the plan were done"));
+}
+
 void turn_advance(struct deciding *d, struct agent *agent)
 {
     if (d->failed || agent->phase != PHASE_READY)
         return;
     if (agent->stopping != OUTCOME_NONE) {
         agent_settle_stop(d, agent);
+        return;
+    }
+    if (d->run->directed && agent->no == 0) {
+        finish_directed(d, agent);
         return;
     }
     if (turn_pauses(d, agent))

@@ -1,0 +1,88 @@
+/* What events do to a plan that a call carries out: made, made longer by a review, and each step's status. Pure. */
+#include "core/run/apply.h"
+#include "core/run/plan_run.h"
+
+static struct call *plan_call(struct agent *agent, const struct event *e)
+{
+    struct call *call = agent->phase == PHASE_TOOLS ? call_find(agent, e->call_id) : NULL;
+    return call != NULL && call->state != CALL_DONE && str_is(call->call.name, "plan") ? call
+                                                                                       : NULL;
+}
+
+/* The plan is of this program's own making, so it must parse. */
+static int read_plan(struct agent *agent, struct str text, struct plan *plan, struct err *err)
+{
+    struct problems problems;
+    struct js *doc = js_parse_within(text, 32, err);
+    if (doc == NULL)
+        return -1;
+    problems_init(&problems, &agent->history);
+    int result = plan_parse(&agent->history, doc, plan, &problems);
+    js_free(doc);
+    return result == 0 ? 0 : err_set(err, ERR_CORRUPT, "the plan of an event cannot be read");
+}
+
+int apply_plan_made(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    struct call *call = plan_call(agent, e);
+    const struct plan_run *before = call != NULL ? call->plan : NULL;
+    struct plan_run *after = arena_alloc(&agent->history, sizeof *after);
+    *after = (struct plan_run){.version = event_number(e->count, 1)};
+    if (call == NULL || read_plan(agent, e->plan, &after->plan, err) != 0)
+        return apply_out_of_place(e, err);
+    size_t count = after->plan.count;
+    if (before != NULL && before->plan.count > count)
+        return apply_out_of_place(e, err);
+    after->first_count = before != NULL ? before->first_count : count;
+    after->states = arena_alloc(&agent->history, count * sizeof *after->states);
+    after->reasons = arena_alloc(&agent->history, count * sizeof *after->reasons);
+    schedule_init(&after->schedule, &agent->history, &after->plan);
+    schedule_states(&after->plan, after->states);
+    for (size_t i = 0; i < count; i++)
+        after->reasons[i] = STR_NONE;
+    for (size_t i = 0; before != NULL && i < before->plan.count; i++) {
+        after->states[i] = before->states[i];
+        after->reasons[i] = before->reasons[i];
+    }
+    call->plan = after;
+    if (call->awaits == CALL_WORKS)
+        call->awaits = CALL_AWAITS_CHILDREN;
+    call_move(agent, call, CALL_RUNNING);
+    return 0;
+}
+
+int apply_plan_step(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    struct call *call = plan_call(agent, e);
+    struct plan_run *plan = call != NULL ? call->plan : NULL;
+    int64_t step = event_number(e->item, -1);
+    if (plan == NULL || step < 0 || (size_t)step >= plan->plan.count)
+        return apply_out_of_place(e, err);
+    struct step_state *state = &plan->states[step];
+    if (str_is(e->kind, "approved")) {
+        state->approval = APPROVAL_GRANTED;
+        state->status = STEP_PENDING;
+        return 0;
+    }
+    if (!step_status_parse(e->kind, &state->status))
+        return apply_out_of_place(e, err);
+    plan->reasons[step] = arena_copy(&agent->history, e->reason);
+    if (state->status == STEP_BLOCKED && run->settings.approval_timeout_ms > 0 &&
+        agent->timers[TIMER_APPROVAL] == 0)
+        timer_set(run, agent, TIMER_APPROVAL, e->ts + run->settings.approval_timeout_ms);
+    return 0;
+}
+
+int apply_directed(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    struct message message = {.role = MESSAGE_ASSISTANT, .text = STR("")};
+    if (agent->no != 0 || agent->phase != PHASE_READY || run->agent_count > 1 ||
+        agent->account.turns > 0)
+        return apply_out_of_place(e, err);
+    if (calls_open(agent, e, &message, err) != 0)
+        return -1;
+    message_push(agent, &message);
+    run->directed = true;
+    agent->phase = PHASE_TOOLS;
+    return 0;
+}

@@ -1,0 +1,509 @@
+/* plan (seed 004): a goal becomes steps, the steps children, and their work one reviewed result. The call's children are a planner, one
+ * child for each step, and a reviewer for each round; what may start when is core/plan's to say. Steps start as soon as what they
+ * need is integrated. Findings of a review become steps of their own, for as many rounds as config allows. Pure. */
+#include "base/utf8.h"
+#include "core/plan/answer.h"
+#include "core/plan/estimate.h"
+#include "core/plan/ownership.h"
+#include "core/plan/prompt.h"
+#include "core/run/plan_run.h"
+
+#define GOAL_BYTES_MAX (64 << 10)
+#define PASSED_ON_BYTES 16384 /* of what prerequisites said */
+#define REVIEW_WEIGHT 10      /* calls that a review takes, for its part of the budget */
+
+const struct call_child *call_item(const struct call *call, int64_t item)
+{
+    for (size_t i = 0; i < call->child_count; i++) {
+        if (call->children[i].item == item)
+            return &call->children[i];
+    }
+    return NULL;
+}
+
+static const struct agent *item_agent(const struct run *run, const struct call *call, int64_t item)
+{
+    const struct call_child *child = call_item(call, item);
+    return child != NULL && child->no != 0 ? run_agent_at(run, child->no) : NULL;
+}
+
+/* What is asked for. Views into the arguments. */
+struct asked {
+    struct str goal;
+    const struct js *plan; /* ABSENT: a planner makes one */
+    enum { CARRY_OUT, PLAN_ONLY } extent;
+};
+
+static int read_arguments(const struct js *arguments, struct asked *asked, struct err *err)
+{
+    *asked = (struct asked){.plan = js_get(arguments, "plan")};
+    if (arguments_known(arguments, "goal plan plan_only", "plan", err) != 0 ||
+        argument_text(arguments, "goal", &asked->goal, err) != 0)
+        return -1;
+    asked->extent = js_bool(js_get(arguments, "plan_only"), false) ? PLAN_ONLY : CARRY_OUT;
+    if (js_kind(asked->plan) == JS_OBJECT)
+        return 0;
+    if (asked->goal.n == 0)
+        return err_set(err, ERR_USAGE, "goal must not be empty");
+    return asked->goal.n <= GOAL_BYTES_MAX
+               ? 0
+               : err_set(err, ERR_USAGE, "goal may have at most %d bytes", GOAL_BYTES_MAX);
+}
+
+/* --- the plan itself -------------------------------------------------------------------------------------------------------- */
+
+static void emit_plan(struct deciding *d, const struct agent *agent, const struct call *call,
+                      const struct plan *plan, int64_t version, struct str note)
+{
+    struct buf text;
+    struct jw w;
+    buf_init(&text, 4 * PLAN_BYTES_MAX);
+    jw_init(&w, &text);
+    plan_print(plan, &w);
+    struct event *e = draft(d, agent->no, EVENT_PLAN_MADE);
+    e->call_id = keep(d, call->call.id);
+    e->plan = keep(d, buf_view(&text));
+    e->count = version;
+    if (note.n > 0)
+        e->reason = note;
+    buf_release(&text);
+    emit(d, e);
+}
+
+static struct str problems_text(struct deciding *d, const struct problems *problems)
+{
+    struct buf out;
+    buf_init(&out, 8192);
+    problems_print(problems, &out);
+    struct str text = keep(d, buf_view(&out));
+    buf_release(&out);
+    return text;
+}
+
+/* A plan that somebody wrote: it is right, or the call fails. */
+static void take_written(struct deciding *d, struct agent *agent, struct call *call,
+                         const struct asked *asked)
+{
+    struct problems problems;
+    struct plan plan;
+    problems_init(&problems, &d->out->arena);
+    if (plan_parse(&d->out->arena, asked->plan, &plan, &problems) == 0)
+        emit_plan(d, agent, call, &plan, 1, STR_NONE);
+    else
+        call_finish(d, agent, call, TOOL_ERROR,
+                    arena_printf(&d->out->arena, "Error: Planning failed: %.*s",
+                                 STR_FMT(problems_text(d, &problems))));
+}
+
+static void start_planner(struct deciding *d, struct agent *agent, struct call *call,
+                          const struct asked *asked)
+{
+    struct err why = ERR_INIT;
+    struct delegation request;
+    struct buf task;
+    buf_init(&task, 4 * GOAL_BYTES_MAX);
+    delegation_init(&request, DOOR_PLAN);
+    plan_prompt_planner(asked->goal, &task);
+    request.task = buf_view(&task);
+    request.name = STR("planner");
+    request.title = STR("Make a plan");
+    request.role = STR("planner");
+    if (child_make(d, agent, call, &request, ITEM_PLANNER, &why) < 0)
+        call_finish(d, agent, call, TOOL_ERROR,
+                    arena_printf(&d->out->arena, "Error: Planning failed: %s", why.message));
+    buf_release(&task);
+}
+
+/* The planner has answered. */
+static void take_planned(struct deciding *d, struct agent *agent, struct call *call,
+                         const struct asked *asked, const struct agent *planner)
+{
+    struct problems warnings;
+    struct plan plan;
+    if (!ending_worked(planner->outcome)) {
+        call_finish(
+            d, agent, call, TOOL_ERROR,
+            arena_printf(&d->out->arena, "Error: Planning failed: %.*s", STR_FMT(planner->error)));
+        return;
+    }
+    problems_init(&warnings, &d->out->arena);
+    answer_read(&d->out->arena, planner->response, asked->goal, &plan, &warnings);
+    emit_plan(d, agent, call, &plan, 1, problems_text(d, &warnings));
+}
+
+/* --- steps ------------------------------------------------------------------------------------------------------------------ */
+
+static void step_is(struct deciding *d, const struct agent *agent, const struct call *call,
+                    size_t step, const char *status, struct str reason)
+{
+    struct event *e = draft(d, agent->no, EVENT_PLAN_STEP);
+    e->call_id = keep(d, call->call.id);
+    e->item = (int64_t)step;
+    e->name = keep(d, call->plan->plan.steps[step].id);
+    e->kind = str_from(status);
+    if (reason.n > 0)
+        e->reason = reason;
+    emit(d, e);
+}
+
+static void settle_steps(struct deciding *d, struct agent *agent, struct call *call)
+{
+    for (size_t i = 0; i < call->plan->plan.count && !d->failed; i++) {
+        const struct agent *child = item_agent(d->run, call, (int64_t)i);
+        if (call->plan->states[i].status != STEP_IN_PROGRESS || child == NULL ||
+            child->phase != PHASE_DONE)
+            continue;
+        if (ending_worked(child->outcome))
+            step_is(d, agent, call, i, "completed", STR_NONE);
+        else
+            step_is(d, agent, call, i, "failed", keep(d, child->error));
+    }
+}
+
+static void skip_steps(struct deciding *d, struct agent *agent, struct call *call)
+{
+    size_t steps[PLAN_STEPS_MAX];
+    size_t count = schedule_to_skip(&call->plan->schedule, call->plan->states, steps);
+    for (size_t i = 0; i < count && !d->failed; i++)
+        step_is(d, agent, call, steps[i], "skipped", STR("something that it needs was not done"));
+}
+
+/* What is asked names the step: the call's id, a dot and the step's place. */
+static struct str question_id(struct arena *arena, const struct call *call, size_t step)
+{
+    return arena_printf(arena, "%.*s.%zu", STR_FMT(call->call.id), step);
+}
+
+static void ask(struct deciding *d, const struct agent *agent, const struct call *call, size_t step)
+{
+    const struct plan_step *asked = &call->plan->plan.steps[step];
+    struct effect *effect =
+        effect_add(d, EFFECT_ASK, EFFECT_OUTWARD, agent, question_id(&d->out->arena, call, step));
+    struct buf text;
+    struct jw w;
+    buf_init(&text, 1 << 20);
+    jw_init(&w, &text);
+    jw_object(&w);
+    jw_kstr(&w, "step", asked->id);
+    jw_kstr(&w, "title", asked->title);
+    jw_kstr(&w, "description", utf8_cut(asked->description, 2000));
+    jw_end_object(&w);
+    effect->tool = STR("plan");
+    effect->arguments = keep(d, buf_view(&text));
+    buf_release(&text);
+    effect_seal(d, effect);
+}
+
+static void ask_for_steps(struct deciding *d, struct agent *agent, struct call *call)
+{
+    size_t steps[PLAN_STEPS_MAX];
+    size_t count = schedule_to_ask(&call->plan->schedule, call->plan->states, steps);
+    for (size_t i = 0; i < count && !d->failed; i++) {
+        step_is(d, agent, call, steps[i], "blocked", STR("waits for approval"));
+        if (!d->failed)
+            ask(d, agent, call, steps[i]);
+    }
+}
+
+void plan_ask_again(struct deciding *d, const struct agent *agent, const struct call *call)
+{
+    for (size_t i = 0; call->plan != NULL && i < call->plan->plan.count && !d->failed; i++) {
+        if (call->plan->states[i].status == STEP_BLOCKED)
+            ask(d, agent, call, i);
+    }
+}
+
+/* A step's part of what is left of the budget; what others do not use comes to those that have not started. */
+static int64_t share_of(const struct deciding *d, const struct call *call, size_t step,
+                        int64_t limit, int64_t spent_in_all, bool dollars)
+{
+    struct share shares[PLAN_STEPS_MAX + 1];
+    const struct plan_run *plan = call->plan;
+    int64_t elsewhere = spent_in_all;
+    if (limit == UNLIMITED)
+        return ASK_NOTHING;
+    for (size_t i = 0; i < plan->plan.count; i++) {
+        const struct agent *child = item_agent(d->run, call, (int64_t)i);
+        const struct limits *budget = child != NULL ? &child->contract.execution.budget : NULL;
+        shares[i] = (struct share){.weight = plan_step_calls(&plan->plan.steps[i])};
+        if (child == NULL) {
+            bool open = plan->states[i].status <= STEP_IN_PROGRESS ||
+                        plan->states[i].status == STEP_BLOCKED;
+            shares[i].state = open ? SHARE_WAITS : SHARE_ENDED;
+            continue;
+        }
+        int64_t spent = dollars ? child->account.spent.cost_nano : child->account.spent.tokens;
+        shares[i].state = child->phase == PHASE_DONE ? SHARE_ENDED : SHARE_RUNS;
+        shares[i].amount = child->phase == PHASE_DONE ? spent
+                           : dollars                  ? budget->cost_nano
+                                                      : budget->tokens;
+        elsewhere -= spent;
+    }
+    shares[plan->plan.count] = (struct share){
+        .weight = REVIEW_WEIGHT,
+        .state = d->run->settings.plan_review == SWITCH_ON ? SHARE_WAITS : SHARE_ENDED};
+    estimate_share(limit > elsewhere ? limit - elsewhere : 0, shares, plan->plan.count + 1);
+    return shares[step].amount > 0 ? shares[step].amount : 1;
+}
+
+static void step_task(struct deciding *d, const struct call *call, size_t step, struct buf *out)
+{
+    const struct plan *plan = &call->plan->plan;
+    struct step_said said[PLAN_STEPS_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < plan->steps[step].depends_on.n; i++) {
+        const struct agent *child = item_agent(d->run, call, (int64_t)plan->steps[step].needs[i]);
+        if (child != NULL)
+            said[count++] = (struct step_said){plan->steps[step].needs[i], child->response};
+    }
+    plan_prompt_step(plan, step, out);
+    plan_prompt_results(plan, said, count, PASSED_ON_BYTES, out);
+}
+
+static void start_step(struct deciding *d, struct agent *agent, struct call *call, size_t step)
+{
+    const struct plan_step *wanted = &call->plan->plan.steps[step];
+    const struct account *account = &agent->account;
+    struct err why = ERR_INIT;
+    struct delegation request;
+    struct buf task;
+    buf_init(&task, 1 << 20);
+    step_task(d, call, step, &task);
+    delegation_init(&request, DOOR_PLAN);
+    request.task = buf_view(&task);
+    request.name = wanted->id;
+    request.title = wanted->title;
+    request.success_criteria = wanted->success_criteria;
+    request.role = str_from(wanted->role->name);
+    request.allowed_tools = wanted->allowed_tools;
+    request.ownership = ownership_globs(&d->out->arena, wanted);
+    request.step_idx = (int64_t)step;
+    if (wanted->max_retries != UNLIMITED)
+        request.max_retries = wanted->max_retries;
+    request.asked.cost_nano =
+        share_of(d, call, step, account->limits.cost_nano, account->spent.cost_nano, true);
+    request.asked.tokens =
+        share_of(d, call, step, account->limits.tokens, account->spent.tokens, false);
+    if (child_make(d, agent, call, &request, (int64_t)step, &why) < 0)
+        step_is(d, agent, call, step, "failed", keep(d, str_from(why.message)));
+    else
+        step_is(d, agent, call, step, "in_progress", STR_NONE);
+    buf_release(&task);
+}
+
+/* One at a time: each that starts may keep the next from starting. */
+static bool start_one(struct deciding *d, struct agent *agent, struct call *call)
+{
+    int64_t limit = d->run->settings.max_concurrent;
+    size_t step;
+    if (d->failed || (limit > 0 && (int64_t)call->children_open >= limit) ||
+        schedule_ready(&call->plan->schedule, call->plan->states, 1, &step) == 0)
+        return false;
+    start_step(d, agent, call, step);
+    return !d->failed;
+}
+
+/* --- the review ------------------------------------------------------------------------------------------------------------- */
+
+static int64_t rounds_begun(const struct call *call)
+{
+    int64_t round = 0;
+    while (call_item(call, ITEM_REVIEWER + round) != NULL)
+        round++;
+    return round;
+}
+
+static bool start_review(struct deciding *d, struct agent *agent, struct call *call, int64_t round)
+{
+    struct err why = ERR_INIT;
+    struct delegation request;
+    struct buf task;
+    buf_init(&task, 1 << 20);
+    plan_review_task(d->run, call, &task);
+    delegation_init(&request, DOOR_PLAN);
+    request.task = buf_view(&task);
+    request.name = STR("reviewer");
+    request.title = STR("Review the result");
+    request.success_criteria = call->plan->plan.completion_criteria;
+    request.role = STR("reviewer");
+    int made = child_make(d, agent, call, &request, ITEM_REVIEWER + round, &why);
+    buf_release(&task);
+    return made >= 0;
+}
+
+/* Findings become steps behind all others. False: there is nothing more to do. */
+static bool take_findings(struct deciding *d, struct agent *agent, struct call *call, int64_t round)
+{
+    const struct agent *review = item_agent(d->run, call, ITEM_REVIEWER + round);
+    const struct plan *before = &call->plan->plan;
+    struct plan after = *before;
+    if (review == NULL || !ending_worked(review->outcome) || before->count >= PLAN_STEPS_MAX ||
+        round >= d->run->settings.review_rounds)
+        return false;
+    after.steps = arena_alloc(&d->out->arena, PLAN_STEPS_MAX * sizeof *after.steps);
+    memcpy(after.steps, before->steps, before->count * sizeof *after.steps);
+    after.count += plan_findings(&d->out->arena, review->response, round,
+                                 after.steps + before->count, PLAN_STEPS_MAX - before->count);
+    if (after.count == before->count)
+        return false;
+    emit_plan(d, agent, call, &after, call->plan->version + 1, STR("findings of the review"));
+    return !d->failed;
+}
+
+/* All steps are over. True: there is more to do. */
+static bool go_on_after_steps(struct deciding *d, struct agent *agent, struct call *call)
+{
+    const struct settings *settings = &d->run->settings;
+    int64_t begun = rounds_begun(call);
+    int64_t most = settings->plan_review == SWITCH_ON ? settings->review_rounds + 1 : 0;
+    const struct agent *review =
+        begun > 0 ? item_agent(d->run, call, ITEM_REVIEWER + begun - 1) : NULL;
+    if (review != NULL && review->phase != PHASE_DONE)
+        return true; /* it is at work */
+    if (begun > 0 && call->plan->version == begun && take_findings(d, agent, call, begun - 1))
+        return true;
+    bool changed = begun == 0 || call->plan->version > begun;
+    bool any = false;
+    for (size_t i = 0; i < call->plan->plan.count; i++)
+        any |= call->plan->states[i].status == STEP_COMPLETED;
+    return !d->failed && any && changed && begun < most && start_review(d, agent, call, begun);
+}
+
+static void answer(struct deciding *d, struct agent *agent, struct call *call)
+{
+    struct buf out;
+    buf_init(&out, 1 << 20);
+    plan_answer_text(d->run, call, &out);
+    call_finish(d, agent, call, plan_worked(call->plan) ? TOOL_OK : TOOL_ERROR,
+                keep(d, buf_view(&out)));
+    buf_release(&out);
+}
+
+/* --- the flow --------------------------------------------------------------------------------------------------------------- */
+
+static void work_on(struct deciding *d, struct agent *agent, struct call *call)
+{
+    uint64_t before;
+    do {
+        before = d->run->seq;
+        settle_steps(d, agent, call);
+        skip_steps(d, agent, call);
+        ask_for_steps(d, agent, call);
+        while (start_one(d, agent, call))
+            ;
+        if (d->failed || !schedule_is_over(&call->plan->schedule, call->plan->states))
+            continue;
+        if (!go_on_after_steps(d, agent, call) && !d->failed) {
+            answer(d, agent, call);
+            return;
+        }
+    } while (!d->failed && d->run->seq != before);
+}
+
+static void answer_plan(struct deciding *d, struct agent *agent, struct call *call)
+{
+    struct buf text;
+    struct jw w;
+    buf_init(&text, 4 * PLAN_BYTES_MAX);
+    jw_init(&w, &text);
+    plan_print(&call->plan->plan, &w);
+    call_finish(d, agent, call, TOOL_OK, keep(d, buf_view(&text)));
+    buf_release(&text);
+}
+
+static void advance(struct deciding *d, struct agent *agent, struct call *call,
+                    const struct asked *asked)
+{
+    const struct agent *planner = item_agent(d->run, call, ITEM_PLANNER);
+    if (call->plan == NULL && js_kind(asked->plan) == JS_OBJECT)
+        take_written(d, agent, call, asked);
+    else if (call->plan == NULL && planner == NULL)
+        start_planner(d, agent, call, asked);
+    if (call->plan == NULL && planner != NULL && planner->phase == PHASE_DONE)
+        take_planned(d, agent, call, asked, planner);
+    if (d->failed || call->plan == NULL || call->state == CALL_DONE)
+        return;
+    if (asked->extent == PLAN_ONLY)
+        answer_plan(d, agent, call);
+    else
+        work_on(d, agent, call);
+}
+
+static void start(struct deciding *d, struct agent *agent, struct call *call,
+                  const struct js *arguments)
+{
+    struct err why = ERR_INIT;
+    struct asked asked;
+    if (read_arguments(arguments, &asked, &why) != 0)
+        door_refuse(d, agent, call, &why);
+    else if (agent->no != 0)
+        call_finish(d, agent, call, TOOL_ERROR, STR("Error: only the root carries out plans."));
+    else
+        advance(d, agent, call, &asked);
+}
+
+static void go_on(struct deciding *d, struct agent *agent, struct call *call)
+{
+    struct err why = ERR_INIT;
+    struct asked asked;
+    struct js *arguments = js_parse(call->call.arguments, &why);
+    if (agent->stopping != OUTCOME_NONE) {
+        if (call->children_open == 0)
+            call_finish(d, agent, call, TOOL_ERROR,
+                        STR("Error: stopped before the plan was done."));
+    } else if (read_arguments(arguments, &asked, &why) == 0) {
+        advance(d, agent, call, &asked);
+    }
+    js_free(arguments);
+}
+
+static void ended(struct deciding *d, struct agent *agent, struct call *call,
+                  const struct agent *child)
+{
+    go_on(d, agent, call);
+}
+
+const struct door_ops door_plan = {start, NULL, ended};
+
+/* --- approvals -------------------------------------------------------------------------------------------------------------- */
+
+static void decided(struct deciding *d, struct agent *agent, struct call *call, size_t step,
+                    const char *status, struct str reason)
+{
+    step_is(d, agent, call, step, status, reason);
+    if (!d->failed)
+        go_on(d, agent, call);
+    calls_advance(d, agent);
+}
+
+bool plan_approve(struct deciding *d, struct agent *agent, struct str id, bool yes)
+{
+    for (size_t k = 0; agent->phase == PHASE_TOOLS && k < agent->call_count; k++) {
+        struct call *call = &agent->calls[k];
+        for (size_t i = 0; call->plan != NULL && i < call->plan->plan.count; i++) {
+            if (call->state == CALL_DONE || call->plan->states[i].status != STEP_BLOCKED ||
+                !str_eq(question_id(&d->out->arena, call, i), id))
+                continue;
+            decided(d, agent, call, i, yes ? "approved" : "failed",
+                    yes ? STR_NONE : STR("denied: the user said no"));
+            return true;
+        }
+    }
+    return false;
+}
+
+void plan_overdue(struct deciding *d, struct agent *agent)
+{
+    for (size_t k = 0; agent->phase == PHASE_TOOLS && k < agent->call_count && !d->failed; k++) {
+        struct call *call = &agent->calls[k];
+        if (call->plan == NULL || call->state == CALL_DONE)
+            continue;
+        for (size_t i = 0; i < call->plan->plan.count && !d->failed; i++) {
+            if (call->plan->states[i].status == STEP_BLOCKED)
+                step_is(d, agent, call, i, "failed", STR("denied: nobody approved it in time"));
+        }
+        if (!d->failed)
+            go_on(d, agent, call);
+    }
+    calls_advance(d, agent);
+}

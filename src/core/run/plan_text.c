@@ -1,0 +1,236 @@
+/* What a plan's call says: the answer of the whole, the task of its review, and what a review's words mean. Pure. */
+#include "base/utf8.h"
+#include "core/plan/find.h"
+#include "core/run/plan_run.h"
+
+#define SUMMARY_CHARS 500
+#define REASON_CHARS 300
+#define SAID_BYTES 2000 /* of a step's answer, for the review */
+#define FINDINGS_MAX 8  /* of one review that become steps */
+#define FINDING_BYTES 4000
+
+bool plan_worked(const struct plan_run *plan)
+{
+    for (size_t i = 0; i < plan->plan.count; i++) {
+        if (plan->states[i].status != STEP_COMPLETED)
+            return false;
+    }
+    return true;
+}
+
+static const struct agent *child_at(const struct run *run, const struct call *call, int64_t item)
+{
+    const struct call_child *child = call_item(call, item);
+    return child != NULL && child->no != 0 ? run_agent_at(run, child->no) : NULL;
+}
+
+/* The last review, or NULL. */
+static const struct agent *last_review(const struct run *run, const struct call *call)
+{
+    const struct agent *review = NULL, *next;
+    for (int64_t round = 0; (next = child_at(run, call, ITEM_REVIEWER + round)) != NULL; round++)
+        review = next;
+    return review;
+}
+
+static void add_said(struct buf *out, const struct agent *agent)
+{
+    struct str said = ending_worked(agent->outcome) ? agent->response : agent->error;
+    if (!ending_worked(agent->outcome))
+        buf_text(out, "failed: ");
+    utf8_clean(out, utf8_cut_chars(said, SUMMARY_CHARS), UTF8_LINES);
+}
+
+/* A verdict in words; what is no verdict, as it was said. */
+static void add_review(struct buf *out, const struct agent *review)
+{
+    struct finder finder;
+    struct js *value;
+    bool whole;
+    finder_init(&finder, review->response);
+    value = ending_worked(review->outcome) ? finder_next(&finder, &whole) : NULL;
+    const struct js *findings = js_get(value, "findings");
+    if (js_kind(findings) != JS_ARRAY) {
+        add_said(out, review);
+        js_free(value);
+        return;
+    }
+    buf_text(out, js_count(findings) == 0 ? "approved. " : "open findings. ");
+    utf8_clean(out, utf8_cut_chars(js_get_str(value, "summary"), SUMMARY_CHARS), UTF8_LINES);
+    for (size_t i = 0; i < js_count(findings) && i < FINDINGS_MAX; i++) {
+        const struct js *finding = js_at(findings, i);
+        struct str title =
+            js_kind(finding) == JS_STRING ? js_str(finding) : js_get_str(finding, "title");
+        buf_text(out, "\n- ");
+        utf8_clean(out, utf8_cut_chars(title, PLAN_TITLE_MAX), UTF8_ONE_LINE);
+    }
+    js_free(value);
+}
+
+static void add_steps(const struct plan_run *plan, const struct run *run, const struct call *call,
+                      struct buf *out)
+{
+    for (size_t i = 0; i < plan->plan.count; i++) {
+        const struct agent *child = child_at(run, call, (int64_t)i);
+        buf_printf(out, "- [%s] ", step_status_text(plan->states[i].status));
+        utf8_clean(out, plan->plan.steps[i].title, UTF8_ONE_LINE);
+        if (child != NULL && child->tree != NULL && child->tree->merge.n > 0)
+            buf_printf(out, " (%.*s)", STR_FMT(child->tree->merge));
+        if (plan->reasons[i].n > 0) {
+            buf_text(out, ": ");
+            utf8_clean(out, utf8_cut_chars(plan->reasons[i], REASON_CHARS), UTF8_ONE_LINE);
+        }
+        buf_char(out, '\n');
+    }
+}
+
+static int64_t calls_made(const struct run *run, const struct call *call)
+{
+    int64_t calls = 0;
+    for (size_t i = 0; i < call->child_count; i++) {
+        if (call->children[i].no != 0 && call->children[i].origin == CHILD_NEW)
+            calls += run_agent_at(run, call->children[i].no)->account.tool_calls;
+    }
+    return calls;
+}
+
+void plan_answer_text(const struct run *run, const struct call *call, struct buf *out)
+{
+    const struct plan_run *plan = call->plan;
+    const struct agent *review = last_review(run, call);
+    size_t done = 0;
+    for (size_t i = 0; i < plan->plan.count; i++)
+        done += plan->states[i].status == STEP_COMPLETED;
+    buf_text(out, "Planning: ");
+    if (plan->plan.summary.n > 0)
+        utf8_clean(out, utf8_cut_chars(plan->plan.summary, SUMMARY_CHARS), UTF8_LINES);
+    else
+        utf8_clean(out, utf8_cut_chars(plan->plan.goal, SUMMARY_CHARS), UTF8_LINES);
+    buf_printf(out, "\n\nExecution: %zu of %zu steps completed\n", done, plan->plan.count);
+    add_steps(plan, run, call, out);
+    buf_text(out, "\nReview: ");
+    if (review != NULL)
+        add_review(out, review);
+    else
+        buf_text(out, "none");
+    buf_printf(out, "\n\nTotal tool calls: %lld", (long long)calls_made(run, call));
+    if (done < plan->plan.count)
+        buf_text(out, "\n\nNot everything was done: see the steps that are not completed, each "
+                      "with its reason.");
+}
+
+/* --- the review ------------------------------------------------------------------------------------------------------------- */
+
+static void add_list(struct buf *out, const char *title, const struct list *list)
+{
+    if (list->n > 0)
+        buf_printf(out, "\n%s\n", title);
+    for (size_t i = 0; i < list->n; i++) {
+        buf_text(out, "- ");
+        utf8_clean(out, list->items[i], UTF8_ONE_LINE);
+        buf_char(out, '\n');
+    }
+}
+
+static void add_evidence(const struct run *run, const struct call *call, const struct plan *plan,
+                         struct buf *out)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct agent *child = child_at(run, call, (int64_t)i);
+        buf_printf(out, "\nStep %zu: ", i + 1);
+        utf8_clean(out, plan->steps[i].title, UTF8_ONE_LINE);
+        buf_printf(out, " [%s]\n", step_status_text(call->plan->states[i].status));
+        if (child == NULL)
+            continue;
+        if (child->evidence.n > 0)
+            buf_printf(out, "Checks that were run: %.*s\n", STR_FMT(child->evidence));
+        add_list(out, "Files that it changed:", &child->files_modified);
+        buf_text(out, "What it said:\n");
+        utf8_clean(out, utf8_cut(child->response, SAID_BYTES), UTF8_LINES);
+        buf_char(out, '\n');
+    }
+}
+
+void plan_review_task(const struct run *run, const struct call *call, struct buf *out)
+{
+    const struct plan *plan = &call->plan->plan;
+    buf_text(out, "Review the result of a plan against its goal. The files as they are now hold "
+                  "everything that was merged.\n\nGoal: ");
+    utf8_clean(out, plan->goal, UTF8_LINES);
+    buf_char(out, '\n');
+    add_list(out, "It is complete when:", &plan->completion_criteria);
+    add_evidence(run, call, plan, out);
+    buf_text(out,
+             "\nLook at the files; what the steps said about themselves is a claim, not evidence. "
+             "Answer with one JSON object: {\"approved\": true or false, \"summary\": \"…\", "
+             "\"findings\": [{\"title\": \"…\", \"description\": \"what is wrong, where, and what "
+             "to do\"}]}. List only what must be changed for the goal to be reached; no findings "
+             "where there is nothing.");
+}
+
+static struct str text_of(struct arena *arena, const struct js *finding, const char *const *keys)
+{
+    for (; *keys != NULL; keys++) {
+        struct str text = js_get_str(finding, *keys);
+        if (text.n > 0)
+            return arena_copy(arena, utf8_cut(text, FINDING_BYTES));
+    }
+    return STR_NONE;
+}
+
+static bool read_finding(struct arena *arena, const struct js *finding, struct plan_step *step)
+{
+    static const char *const titles[] = {"title", "issue", "summary", NULL};
+    static const char *const details[] = {"description", "details", "fix", "message", NULL};
+    struct buf line;
+    struct str text = js_kind(finding) == JS_STRING
+                          ? arena_copy(arena, utf8_cut(js_str(finding), FINDING_BYTES))
+                          : text_of(arena, finding, details);
+    struct str title = text_of(arena, finding, titles);
+    if (text.n == 0)
+        text = title;
+    if (text.n == 0)
+        return false;
+    buf_init(&line, 4096);
+    utf8_clean(&line, utf8_cut_chars(title.n > 0 ? title : text, PLAN_TITLE_MAX - 8),
+               UTF8_ONE_LINE);
+    step->title = arena_copy(arena, buf_view(&line));
+    step->description = text;
+    buf_release(&line);
+    return step->title.n > 0;
+}
+
+size_t plan_findings(struct arena *arena, struct str review, int64_t round, struct plan_step *steps,
+                     size_t room)
+{
+    struct finder finder;
+    struct js *value;
+    bool whole;
+    size_t count = 0;
+    finder_init(&finder, review);
+    while ((value = finder_next(&finder, &whole)) != NULL) {
+        const struct js *findings = js_get(value, "findings");
+        bool is_verdict = js_kind(findings) == JS_ARRAY;
+        for (size_t i = 0; is_verdict && i < js_count(findings); i++) {
+            if (count == room || count == FINDINGS_MAX)
+                break;
+            struct plan_step *step = &steps[count];
+            *step = (struct plan_step){.type = STEP_IMPLEMENTATION,
+                                       .role = step_type_role(STEP_IMPLEMENTATION),
+                                       .success_criteria = LIST_NONE,
+                                       .depends_on = LIST_NONE,
+                                       .ownership = LIST_NONE,
+                                       .allowed_tools = LIST_NONE,
+                                       .estimated_calls = UNLIMITED,
+                                       .max_retries = UNLIMITED};
+            if (!read_finding(arena, js_at(findings, i), step))
+                continue;
+            step->id = arena_printf(arena, "review-%lld-%zu", (long long)round + 1, count + 1);
+            count++;
+        }
+        js_free(value);
+        if (is_verdict)
+            break;
+    }
+    return count;
+}

@@ -1,0 +1,231 @@
+"""Trees of their own through the real program and real git: the root's result on its branch, children merged in spawn order, clashes,
+work that is kept, directories without git, uncommitted changes, and nothing left behind."""
+import json
+import subprocess
+import unittest
+
+from harness import ModelServer, Workspace, json_lines
+
+FILES = {"a.txt": "one\ntwo\nthree\n", "src/c.txt": "sea\n", ".gitignore": "build/\n"}
+
+
+def script(*rules):
+    return {"models": [{"id": "scripted", "window": 32768, "max_output": 8192}], "rules": list(rules)}
+
+
+def rule(user, turn, **reply):
+    return {"when": {"first_user": user, "turn": turn}, "reply": reply}
+
+
+def call(name, **arguments):
+    return {"name": name, "arguments": arguments}
+
+
+def writes(path, content):
+    return call("write", path=path, content=content)
+
+
+def child(name, *calls, text="done"):
+    """A child whose task begins with `name`: it makes these calls in one reply and ends."""
+    return [rule(name, 0, calls=list(calls)), rule(name, 1, text=text)]
+
+
+def root(*calls, text="all done"):
+    return [rule("ROOT", 0, calls=list(calls)), rule("ROOT", 1, text=text)]
+
+
+def fan_out(*tasks):
+    return call("fan_out", tasks=[{"task": task} for task in tasks])
+
+
+class Repository(Workspace):
+    """A workspace that is a repository with one commit."""
+
+    def __init__(self, config=None, files=None):
+        super().__init__(files or FILES, config)
+        self.git("init", "-q", "-b", "main")
+        self.git("config", "user.name", "Owner")
+        self.git("config", "user.email", "owner@example.org")
+        self.git("add", ".")
+        self.git("commit", "-qm", "first commit")
+
+    def git(self, *words):
+        environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.root / "home"), "LC_ALL": "C",
+                       "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
+        done = subprocess.run(["git", *words], cwd=self.files, env=environment, capture_output=True, text=True,
+                              check=True)
+        return done.stdout.rstrip("\n")
+
+    def branches(self):
+        return self.git("for-each-ref", "--format=%(refname:short)", "refs/heads").split("\n")
+
+
+class Trees(unittest.TestCase):
+    def go(self, space, *rules, code=0, flags=("--mode", "auto")):
+        """Runs the script; result, events and children stand in self."""
+        with ModelServer(script(*rules)) as server:
+            done = space.run(["run", *server.flags(), *flags, "--json", "ROOT"])
+            server.idle()
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        lines = json_lines(done.stdout)
+        self.run_id = lines[0]["run_id"]
+        self.result = lines[-1]
+        self.events = space.events(self.run_id)
+        self.children = space.children(self.run_id)
+        self.nothing_is_left(space)
+
+    def nothing_is_left(self, space):
+        """No checkout and no lock, whatever became of the run."""
+        trees = space.store.parent / "git"
+        left = [str(path) for path in trees.rglob("*") if path.is_file() and "trees" in path.parts]
+        self.assertEqual(left, [])
+        self.assertEqual([str(path) for path in space.files.rglob("*.lock")], [])
+
+    def of_type(self, name):
+        return [event for event in self.events if event["type"] == name]
+
+    def branch(self, name="result"):
+        return f"cadre/{self.run_id}/{name}"
+
+    # --- the root ------------------------------------------------------------------------------------
+
+    def test_the_result_is_on_its_branch_and_the_checkout_is_untouched(self):
+        with Repository() as space:
+            head = space.git("rev-parse", "HEAD")
+            self.go(space, *root(writes("new.txt", "made\n")))
+            self.assertEqual(space.git("rev-parse", "HEAD"), head)
+            self.assertEqual(space.git("status", "--porcelain"), "")
+            self.assertEqual(self.result["branch"], self.branch())
+            self.assertEqual(space.git("show", f"{self.branch()}:new.txt"), "made")
+            self.assertEqual(space.git("diff", "--name-only", "main", self.branch()), "new.txt")
+
+    def test_a_root_that_only_talks_has_no_tree(self):
+        with Repository() as space:
+            self.go(space, rule("ROOT", 0, text="hello"))
+            self.assertEqual(self.of_type("agent.worktree_created"), [])
+            self.assertEqual(space.branches(), ["main"])
+
+    def test_a_run_that_changes_nothing_leaves_no_branch(self):
+        with Repository() as space:
+            self.go(space, *root(call("read", path="a.txt")))
+            self.assertEqual(space.branches(), ["main"])
+            self.assertNotIn("branch", self.result)
+
+    def test_uncommitted_changes_are_part_of_what_a_run_starts_from(self):
+        with Repository() as space:
+            (space.files / "a.txt").write_text("one\n2\nthree\n")
+            (space.files / "untracked.txt").write_text("mine\n")
+            self.go(space, *root(call("edit", path="a.txt", old_text="2", new_text="zwei")))
+            self.assertEqual((space.files / "a.txt").read_text(), "one\n2\nthree\n")
+            self.assertEqual(space.git("show", f"{self.branch()}:a.txt"), "one\nzwei\nthree")
+            self.assertEqual(space.git("show", f"{self.branch()}:untracked.txt"), "mine")
+
+    def test_uncommitted_changes_can_be_refused(self):
+        with Repository("isolation: {snapshot: false}\n") as space:
+            (space.files / "a.txt").write_text("changed\n")
+            self.go(space, rule("ROOT", 0, calls=[writes("x.txt", "x")]), code=1)
+            self.assertIn("uncommitted changes", self.result["error"])
+
+    def test_the_root_can_work_in_the_checkout(self):
+        with Repository("isolation: {root: false}\n") as space:
+            self.go(space, *root(writes("new.txt", "made\n"), fan_out("ALPHA")), *child("ALPHA", writes("b.txt", "b\n")))
+            self.assertEqual((space.files / "new.txt").read_text(), "made\n")
+            self.assertEqual((space.files / "b.txt").read_text(), "b\n")
+            self.assertEqual(space.branches(), ["main"])
+            self.assertEqual(space.git("status", "--porcelain"), "?? b.txt\n?? new.txt")
+
+    # --- children --------------------------------------------------------------------------------------
+
+    def test_children_are_merged_in_spawn_order_and_the_root_sees_their_work(self):
+        with Repository() as space:
+            self.go(space, rule("ROOT", 0, calls=[fan_out("ALPHA", "BETA", "GAMMA")]),
+                    rule("ROOT", 1, calls=[call("read", path="b.txt")]), rule("ROOT", 2, text="read: {{last}}"),
+                    rule("ALPHA", 0, calls=[writes("a.txt", "alpha\n")], delay_ms=600), rule("ALPHA", 1, text="a"),
+                    *child("BETA", writes("b.txt", "beta\n")), *child("GAMMA", writes("g.txt", "gamma\n")))
+            merged = [event["payload"] for event in self.of_type("agent.worktree_merged")]
+            self.assertEqual([payload["merge_strategy"] for payload in merged],
+                             ["fast_forward", "three_way", "three_way", "kept"])
+            self.assertEqual([payload["files_modified"] for payload in merged[:3]], [["a.txt"], ["b.txt"], ["g.txt"]])
+            self.assertIn("beta", self.result["response"])
+            self.assertEqual(space.git("ls-tree", "--name-only", self.branch()).split("\n"),
+                             [".gitignore", "a.txt", "b.txt", "g.txt", "src"])
+            self.assertEqual(space.branches(), [self.branch(), "main"])
+            self.assertEqual([row["merge_status"] for row in self.children],
+                             ["fast_forward", "three_way", "three_way"])
+
+    def test_a_clash_fails_the_child_and_keeps_its_work(self):
+        with Repository() as space:
+            self.go(space, *root(fan_out("ALPHA", "BETA", "GAMMA")),
+                    *child("ALPHA", writes("a.txt", "alpha\n")), *child("BETA", writes("a.txt", "beta\n")),
+                    *child("GAMMA", writes("g.txt", "gamma\n")))
+            self.assertEqual([row["status"] for row in self.children], ["closed"] * 3)
+            failed = self.of_type("agent.subagent_failed")
+            self.assertEqual(len(failed), 1)
+            error = failed[0]["payload"]["error"]
+            clash = [event["payload"] for event in self.of_type("agent.worktree_merged")][1]
+            self.assertEqual(clash["conflicted_files"], ["a.txt"])
+            self.assertIs(clash["merge_success"], False)
+            self.assertIn(f"merge conflict in a.txt; its work is on the branch {clash['branch']}: git diff ", error)
+            command = error.split(": ")[-1].split()
+            self.assertIn("+beta", space.git(*command[1:]))
+            self.assertEqual(space.git("show", f"{self.branch()}:a.txt"), "alpha")
+            self.assertEqual(space.git("show", f"{self.branch()}:g.txt"), "gamma")
+            self.assertEqual(len(self.of_type("agent.subagent_closed")), 3)
+
+    def test_a_child_sees_what_its_parent_did_before_it_was_started(self):
+        with Repository() as space:
+            self.go(space, rule("ROOT", 0, calls=[writes("note.txt", "from the root\n"), fan_out("ALPHA")]),
+                    rule("ROOT", 1, text="ok"), rule("ALPHA", 0, calls=[call("read", path="note.txt"), writes("b.txt", "b")]),
+                    rule("ALPHA", 1, text="{{last}}"))
+            self.assertEqual(space.git("show", f"{self.branch()}:note.txt"), "from the root")
+            reads = [event["payload"]["text"] for event in self.of_type("tool.finished")]
+            self.assertTrue(any("from the root" in text for text in reads), reads)
+
+    def test_a_failed_childs_work_is_kept_on_its_branch(self):
+        with Repository("sub_agent: {max_retries: 0}\n") as space:
+            self.go(space, *root(fan_out("ALPHA")), rule("ALPHA", 0, calls=[writes("b.txt", "half\n")]),
+                    rule("ALPHA", 1, status=400, error="no"))
+            kept = self.of_type("agent.worktree_merged")[0]["payload"]
+            self.assertEqual(kept["merge_strategy"], "kept")
+            self.assertEqual(space.git("show", f"{kept['branch']}:b.txt"), "half")
+            self.assertEqual(space.branches(), sorted([kept["branch"], "main"]))
+
+    def test_readers_have_no_tree(self):
+        with Repository("isolation: {root: false}\n") as space:
+            self.go(space, *root(call("spawn_agent", task="LOOK", role="researcher")),
+                    *child("LOOK", call("read", path="a.txt")))
+            self.assertEqual(self.of_type("agent.isolating"), [])
+            self.assertEqual(self.of_type("agent.subagent_started")[0]["payload"]["strategy"], "shared")
+
+    def test_a_child_that_brings_a_submodule_file_is_not_merged(self):
+        with Repository() as space:
+            self.go(space, *root(fan_out("ALPHA")),
+                    *child("ALPHA", writes(".gitmodules", '[submodule "x"]\n\tpath = x\n\turl = file:///\n')))
+            merged = self.of_type("agent.worktree_merged")[0]["payload"]
+            self.assertEqual(merged["merge_strategy"], "denied")
+            self.assertEqual(space.branches(), ["main"])
+
+    # --- without git ------------------------------------------------------------------------------------
+
+    def test_without_a_repository_children_work_in_copies_that_are_merged_into_the_files(self):
+        with Workspace({"a.txt": "one\n", "old.txt": "old\n"}) as space:
+            self.go(space, *root(writes("root.txt", "root\n"), fan_out("ALPHA", "BETA")),
+                    *child("ALPHA", writes("a.txt", "alpha\n"), call("delete", path="old.txt")),
+                    *child("BETA", writes("b.txt", "beta\n")))
+            self.assertEqual(space.tree(), {"a.txt": "alpha\n", "b.txt": "beta\n", "root.txt": "root\n"})
+            self.assertEqual([event["payload"]["strategy"] for event in self.of_type("agent.subagent_started")],
+                             ["copy", "copy"])
+            self.assertFalse((space.files / ".git").exists())
+
+    def test_commands_see_the_tree_at_the_workspaces_own_path(self):
+        with Repository() as space:
+            self.go(space, *root(call("shell", command="pwd; echo made > made.txt")), flags=("--mode", "dangerous"))
+            text = self.of_type("tool.finished")[0]["payload"]["text"]
+            self.assertIn(str(space.files), text)
+            self.assertFalse((space.files / "made.txt").exists())
+            self.assertEqual(space.git("show", f"{self.branch()}:made.txt"), "made")
+            self.assertEqual(json.loads(json.dumps(self.result["files_modified"])), ["made.txt"])
+
+
+if __name__ == "__main__":
+    unittest.main()
