@@ -63,12 +63,21 @@ struct str reuse_key(struct deciding *d, const struct delegation *request,
     return keep(d, (struct str){hex, 32});
 }
 
+/* Whose files the agent sees: its own, or those of the next one above it that has some. */
+static const struct agent *home_of(const struct run *run, const struct agent *agent)
+{
+    while (agent->tree == NULL)
+        agent = run_agent_at(run, agent->parent_no);
+    return agent;
+}
+
 const struct agent *reuse_find(const struct run *run, const struct agent *parent, enum door door,
                                struct str key)
 {
     const struct agent *earlier = key.n > 0 ? map_get(&run->answered, key) : NULL;
     /* A job belongs to the agent that spawned it. */
     if (earlier == NULL || earlier->changes_seen != run->changes ||
+        home_of(run, earlier) != home_of(run, parent) ||
         (door == DOOR_SPAWN && earlier->parent_no != parent->no))
         return NULL;
     return earlier;
