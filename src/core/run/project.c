@@ -81,6 +81,7 @@ static struct row agent_row(const struct run *run, const struct event *e)
         row.merge_status = merge_status(agent);
     } else if (e->type == EVENT_SUBAGENT_CLOSED) {
         row.finished_at = e->ts;
+        row.merge_status = merge_status(agent);
     }
     return row;
 }
