@@ -170,6 +170,15 @@ static int answer_unstarted(struct pump *pump, const struct held *held, int64_t 
         input.kind = INPUT_CHECKED;
         input.checked = CHECKED_NOT_RUN;
         input.text = STR("Error: stopped before they started.");
+    } else if (held->effect.kind == EFFECT_ISOLATE) {
+        input.kind = INPUT_ISOLATED;
+        input.outcome = TOOL_ERROR;
+        input.text = STR("stopped before it was begun");
+    } else if (held->effect.kind == EFFECT_MERGE) {
+        input.kind = INPUT_MERGED;
+        input.outcome = TOOL_ERROR;
+        input.merge_strategy = STR("cancelled");
+        input.text = STR("stopped before it was merged");
     } else {
         input.kind = INPUT_RESULT;
         input.outcome = TOOL_ERROR;

@@ -48,6 +48,7 @@ struct call_child {
         CHILD_NEW,
         CHILD_REPEATED
     } origin; /* REPEATED: of an earlier call, whose result is used again */
+    enum { CHILD_OPEN, CHILD_ENDED } state; /* ENDED: the call does not wait for it any more */
     int64_t item;
     struct str error; /* why it was refused */
 };
@@ -120,6 +121,7 @@ struct tree {
     uint32_t *
         children; /* agents with trees that come from this one, in the order in which they are merged */
     size_t child_count, child_capacity, first_open; /* all before first_open are closed */
+    uint32_t merging; /* the child that is being merged into it; 0: none is */
 };
 
 struct agent {
@@ -195,10 +197,9 @@ struct agent {
     int64_t created_at, started_at, finished_at;
     int64_t timers[TIMER_COUNT]; /* absolute; 0: not set */
     struct spent spent;
-    struct tree *tree; /* NULL: it works in its parent's, and so do its children */
-    enum { PARENT_WAITS, PARENT_TOLD } told; /* TOLD: the call that made it counts it as ended */
-    uint64_t last_seq;                       /* of this agent's events */
-    uint64_t ready_seq;                      /* when it queued for a slot */
+    struct tree *tree;  /* NULL: it works in its parent's, and so do its children */
+    uint64_t last_seq;  /* of this agent's events */
+    uint64_t ready_seq; /* when it queued for a slot */
     size_t children_open;
 };
 

@@ -135,11 +135,10 @@ int apply_awaiting(struct run *run, struct agent *agent, const struct event *e, 
             no > 0 && no < run->agent_count ? run_agent_at(run, (uint32_t)no) : NULL;
         if (job == NULL)
             continue;
-        if (tree_is_there(job)) {
+        if (job->tree != NULL)
             job->tree->turn = TURN_AWAITED;
-            if (job->life == LIFE_WAITING_FOR_MERGE)
-                job->phase = PHASE_LEAVING; /* it was held */
-        }
+        if (tree_is_there(job) && job->life == LIFE_WAITING_FOR_MERGE)
+            job->phase = PHASE_LEAVING; /* it was held */
         if (job->phase == PHASE_DONE)
             continue;
         call_adopt(agent, call, job->no, (int64_t)i);
@@ -213,20 +212,29 @@ int apply_attempt(struct run *run, struct agent *agent, const struct event *e, s
     return 0;
 }
 
+/* The call waits for the child no more. One that was held ends twice, and the second end is news only to calls that came later. */
+static void call_told(struct call *call, const struct agent *child)
+{
+    for (size_t i = 0; i < call->child_count; i++) {
+        struct call_child *known = &call->children[i];
+        if (known->no != child->no || known->state == CHILD_ENDED)
+            continue;
+        known->state = CHILD_ENDED;
+        call->children_open--;
+    }
+}
+
 /* The agent is done. Whoever waits for it has one less to wait for. */
 static void child_done(struct run *run, struct agent *child)
 {
     struct agent *parent = run->agents[child->parent_no];
     struct call *call = parent->phase == PHASE_TOOLS ? call_find(parent, child->parent_call) : NULL;
-    bool told = child->told == PARENT_TOLD;
     child->phase = PHASE_DONE;
-    child->told = PARENT_TOLD;
-    if (call != NULL && call->awaits == CALL_AWAITS_CHILDREN && !told)
-        call->children_open--;
+    if (call != NULL && call->awaits == CALL_AWAITS_CHILDREN)
+        call_told(call, child);
     for (size_t i = 0; parent->calls_for_jobs > 0 && i < parent->call_count; i++) {
-        call = &parent->calls[i];
-        for (size_t k = 0; call->awaits == CALL_AWAITS_JOBS && k < call->child_count; k++)
-            call->children_open -= call->children[k].no == child->no;
+        if (parent->calls[i].awaits == CALL_AWAITS_JOBS)
+            call_told(&parent->calls[i], child);
     }
 }
 

@@ -43,6 +43,12 @@ int apply_isolating(struct run *run, struct agent *agent, const struct event *e,
                                   tree->state == TREE_MAKING);
     if (!sound || !lives || agent->children_open > 0)
         return apply_out_of_place(e, err);
+    if (tree->state == TREE_THERE) {
+        /* Another attempt: what stopped the last one is over, and what was read in the tree is old. */
+        agent->stopping = OUTCOME_NONE;
+        agent->stop_reason = STR_NONE;
+        run->changes++;
+    }
     tree->state = TREE_MAKING;
     tree->id = arena_printf(&agent->arena, "w%llu", (unsigned long long)e->seq);
     if (agent->no == 0)
@@ -68,7 +74,7 @@ int apply_worktree_created(struct run *run, struct agent *agent, const struct ev
         return apply_out_of_place(e, err);
     if (!str_is(e->outcome, "ok")) {
         /* One that was there before may still be: it is put away with the agent. */
-        tree->state = tree->base_ref.n > 0 ? TREE_THERE : TREE_NONE;
+        tree->state = tree->path.n > 0 ? TREE_THERE : TREE_NONE;
         return 0;
     }
     tree->state = shared ? TREE_IN_PLACE : TREE_THERE;
@@ -87,6 +93,12 @@ int apply_merging(struct run *run, struct agent *agent, const struct event *e, s
         agent->children_open > 0 ||
         (agent->no == 0 ? agent->phase == PHASE_DONE : agent->phase != PHASE_LEAVING))
         return apply_out_of_place(e, err);
+    if (agent->no != 0 && tree->leaves == LEAVES_MERGED) {
+        struct tree *into = run->agents[agent->parent_no]->tree;
+        if (into->merging != 0 && into->merging != agent->no)
+            return apply_out_of_place(e, err);
+        into->merging = agent->no;
+    }
     tree->state = TREE_LEAVING;
     tree->id = arena_printf(&agent->arena, "m%llu", (unsigned long long)e->seq);
     if (agent->no != 0)
@@ -106,7 +118,13 @@ int apply_worktree_merged(struct run *run, struct agent *agent, const struct eve
     struct tree *tree = agent->tree;
     if (tree == NULL || tree->state != TREE_LEAVING || !str_eq(tree->id, e->call_id))
         return apply_out_of_place(e, err);
-    tree->state = TREE_GONE;
+    /* A merge that was stopped leaves the tree as it was, to be kept. */
+    bool stopped = tree->leaves == LEAVES_MERGED && str_is(e->merge_strategy, "cancelled") &&
+                   !str_is(e->merge_success, "true");
+    struct tree *into = run->agents[agent->parent_no]->tree;
+    if (agent->no != 0 && into->merging == agent->no)
+        into->merging = 0;
+    tree->state = stopped ? TREE_THERE : TREE_GONE;
     tree->merge = arena_copy(&agent->arena, e->merge_strategy);
     tree->kept = arena_copy(&agent->arena, e->branch);
     if (e->evidence.p != NULL)

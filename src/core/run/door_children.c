@@ -137,7 +137,7 @@ static void cancel_start(struct deciding *d, struct agent *agent, struct call *c
         return;
     }
     bool held = child->life == LIFE_WAITING_FOR_MERGE && !tree_busy(child);
-    bool over = child->phase == PHASE_DONE && !held;
+    bool over = (child->phase == PHASE_DONE && !held) || child->life == LIFE_FAILED;
     /* Before the call ends: whoever awaits the child goes on, and this agent must not be taken to have nothing more to do. */
     if (held)
         child_drop(d, child, STR("cancelled by its parent before it was merged"));
@@ -194,7 +194,7 @@ static void merge_start(struct deciding *d, struct agent *agent, struct call *ca
         door_refuse(d, agent, call, &why);
         return;
     }
-    if (tree_is_there(child)) {
+    if (tree_is_there(child) || tree_busy(child)) {
         struct event *e = draft(d, agent->no, EVENT_AGENT_AWAITING);
         e->call_id = keep(d, call->call.id);
         e->jobs = arena_printf(&d->out->arena, "[%u]", child->no);

@@ -6,9 +6,8 @@
 #define SHARED "worked in the shared tree; nothing to merge"
 
 /* Whoever waits for the child goes on: the call that made it, calls that await it, a parent that has answered already. */
-static void deliver(struct deciding *d, struct agent *child)
+static void tell(struct deciding *d, struct agent *parent, struct agent *child)
 {
-    struct agent *parent = run_agent_at(d->run, child->parent_no);
     struct call *call = parent->phase == PHASE_TOOLS ? call_find(parent, child->parent_call) : NULL;
     if (call != NULL && call->state == CALL_RUNNING && call->awaits == CALL_AWAITS_CHILDREN)
         delegate_ended(d, parent, call, child);
@@ -32,6 +31,15 @@ static void deliver(struct deciding *d, struct agent *child)
     } else {
         agent_settle_stop(d, parent);
     }
+}
+
+static void deliver(struct deciding *d, struct agent *child)
+{
+    struct agent *parent = run_agent_at(d->run, child->parent_no);
+    if (d->failed)
+        return;
+    tell(d, parent, child);
+    trees_advance(d, parent); /* its tree may have been the next one */
 }
 
 static void close_as(struct deciding *d, struct agent *child, const char *status, struct str why,
@@ -82,8 +90,7 @@ static void close_child(struct deciding *d, struct agent *agent, const struct en
         close_as(d, agent, "failed", ending->error, result);
     else if (agent->contract.execution.close == CLOSE_ON_COMPLETION)
         integrate(d, agent, STR(SHARED), result);
-    if (!d->failed)
-        deliver(d, agent);
+    deliver(d, agent);
 }
 
 void child_integrate(struct deciding *d, struct agent *child)
@@ -95,7 +102,6 @@ void child_integrate(struct deciding *d, struct agent *child)
 void child_left(struct deciding *d, struct agent *child, enum tool_outcome outcome,
                 struct str message)
 {
-    struct agent *parent = run_agent_at(d->run, child->parent_no);
     struct ending ending = {child->outcome, keep(d, child->response), keep(d, child->error)};
     if (child->life == LIFE_WAITING_FOR_MERGE && outcome != TOOL_OK) {
         ending.outcome = child->stopping != OUTCOME_NONE ? OUTCOME_CANCELLED : OUTCOME_ERROR;
@@ -107,14 +113,16 @@ void child_left(struct deciding *d, struct agent *child, enum tool_outcome outco
         e->error = message;
         emit(d, e);
     }
+    if (child->phase == PHASE_LEAVING && tree_is_there(child)) {
+        tree_leave(d, child); /* what was not merged is kept */
+        return;
+    }
     struct str result = result_object(d, child, &ending);
     if (child->life == LIFE_WAITING_FOR_MERGE)
         integrate(d, child, message, result);
     else
         close_as(d, child, "failed", ending.error, result);
-    if (!d->failed)
-        deliver(d, child);
-    trees_advance(d, parent);
+    deliver(d, child);
 }
 
 void child_drop(struct deciding *d, struct agent *child, struct str why)
@@ -132,8 +140,7 @@ void child_drop(struct deciding *d, struct agent *child, struct str why)
         return;
     }
     close_as(d, child, "failed", why, result);
-    if (!d->failed)
-        deliver(d, child);
+    deliver(d, child);
 }
 
 static bool gate_failed(const struct run *run)
@@ -187,16 +194,21 @@ static void join(struct deciding *d, struct agent *agent, const struct ending *e
         children_stop(d, agent, STR("its parent failed"));
 }
 
+/* Those that only wait to be merged come first: one that stops would make room for them. */
 void children_stop(struct deciding *d, struct agent *agent, struct str reason)
 {
-    for (uint32_t no = agent->no + 1; agent->children_open > 0 && no < d->run->agent_count; no++) {
-        struct agent *child = d->run->agents[no];
-        if (child->parent_no != agent->no || child->life == LIFE_CLOSED || d->failed)
-            continue;
-        if (child->life == LIFE_WAITING_FOR_MERGE && !tree_busy(child))
-            child_drop(d, child, reason);
-        else
-            agent_stop(d, child, OUTCOME_CANCELLED, reason);
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t no = agent->no + 1; agent->children_open > 0 && no < d->run->agent_count;
+             no++) {
+            struct agent *child = d->run->agents[no];
+            if (child->parent_no != agent->no || child->life == LIFE_CLOSED || d->failed)
+                continue;
+            bool waits = child->life == LIFE_WAITING_FOR_MERGE && !tree_busy(child);
+            if (waits && pass == 0)
+                child_drop(d, child, reason);
+            else if (!waits && pass == 1)
+                agent_stop(d, child, OUTCOME_CANCELLED, reason);
+        }
     }
 }
 
@@ -251,8 +263,9 @@ void agent_stop(struct deciding *d, struct agent *agent, enum outcome outcome, s
 {
     if (d->failed || agent->phase == PHASE_DONE || agent->stopping != OUTCOME_NONE)
         return;
-    if (agent->phase == PHASE_LEAVING && !tree_busy(agent))
-        return; /* it only waits for its turn */
+    /* It only waits for its turn; or its work is being put away, which is never cut short. */
+    if (agent->phase == PHASE_LEAVING && (!tree_busy(agent) || agent->tree->leaves == LEAVES_KEPT))
+        return;
     struct event *e = draft(d, agent->no, EVENT_AGENT_STOPPING);
     e->outcome = str_from(outcome_text(outcome));
     e->reason = reason;

@@ -266,9 +266,9 @@ static void print_tree(struct buf *out, const struct agent *a)
     if (t == NULL)
         return;
     buf_printf(out,
-               "  tree state=%d leaves=%d turn=%d told=%d id=%.*s path=%.*s:%.*s branch=%.*s "
+               "  tree state=%d leaves=%d turn=%d merging=%u id=%.*s path=%.*s:%.*s branch=%.*s "
                "base=%.*s by=%.*s merge=%.*s kept=%.*s first=%zu children",
-               (int)t->state, (int)t->leaves, (int)t->turn, (int)a->told, STR_FMT(t->id),
+               (int)t->state, (int)t->leaves, (int)t->turn, t->merging, STR_FMT(t->id),
                STR_FMT(t->path), STR_FMT(t->workspace), STR_FMT(t->branch), STR_FMT(t->base_ref),
                STR_FMT(t->strategy), STR_FMT(t->merge), STR_FMT(t->kept), t->first_open);
     for (size_t i = 0; i < t->child_count; i++)

@@ -107,16 +107,25 @@ static bool is_awaited(const struct agent *parent, const struct agent *child)
             child->contract.execution.close != CLOSE_HELD);
 }
 
+/* A parent that is on its way down takes nothing more. */
+static bool takes_work(const struct agent *parent)
+{
+    return parent->stopping == OUTCOME_NONE &&
+           (parent->phase != PHASE_JOINING || ending_worked(parent->joining));
+}
+
 void trees_advance(struct deciding *d, struct agent *parent)
 {
     const struct tree *tree = parent->tree;
-    for (size_t i = tree != NULL ? tree->first_open : 0; tree != NULL && i < tree->child_count;
-         i++) {
+    if (d->failed || tree == NULL || tree->merging != 0 || !takes_work(parent))
+        return;
+    for (size_t i = tree->first_open; i < tree->child_count; i++) {
         struct agent *child = d->run->agents[tree->children[i]];
         bool kept = child->phase == PHASE_LEAVING && child->tree->leaves == LEAVES_KEPT;
-        if (child->life == LIFE_CLOSED || kept || !is_awaited(parent, child))
+        bool over = child->phase == PHASE_DONE; /* closed, or held */
+        if (over || kept || !is_awaited(parent, child))
             continue;
-        if (child->phase == PHASE_LEAVING && tree_is_there(child) && !d->failed)
+        if (child->phase == PHASE_LEAVING)
             begin(d, child, NULL);
         return; /* whoever comes behind it waits for it */
     }
@@ -161,7 +170,7 @@ static void left(struct deciding *d, struct agent *agent, const struct input *in
         return;
     if (agent->no != 0)
         child_left(d, agent, input->outcome, message);
-    else if (ok)
+    else if (ok || !ending_worked(agent->joining))
         agent_finish(d, agent, agent->joining, keep(d, agent->joining_error));
     else
         agent_finish(d, agent, OUTCOME_ERROR, message);
