@@ -1,5 +1,7 @@
-/* See crew.h. Two lists under one lock: what waits for a thread, and what came back for the loop. A thread that ends joins the
- * one that ended before it, so that at most one is left for crew_free to join. */
+/* See crew.h. Two lists under one lock: what waits for a thread, and what came back for the loop. A third is the loop's own: what
+ * came in this turn of it, and is handed over when there is much of it or the loop is about to wait. To wake a thread costs more
+ * than to read a small file. A thread that ends joins the one that ended before it, so that at most one is left for crew_free
+ * to join. */
 #include "engine/crew.h"
 
 #include <pthread.h>
@@ -9,6 +11,7 @@
 #include <time.h>
 
 #define STACK_BYTES (1u << 20)
+#define FRESH_MOST 32 /* jobs that wait for the end of a turn */
 
 struct crew {
     pthread_mutex_t lock;
@@ -16,12 +19,16 @@ struct crew {
     pthread_cond_t gone; /* a thread has ended */
     struct crew_job *queue, **queue_last;
     struct crew_job *back, **back_last;
+    struct crew_job *fresh, **fresh_last; /* the loop's own */
+    size_t fresh_count;
     size_t queued, threads, idle, most;
     int64_t idle_ms;
     enum { CREW_OPEN, CREW_CLOSING } state;
     pthread_t last; /* that ended, */
     bool has_last;  /* if one has */
     uv_async_t async;
+    uv_prepare_t prepare;
+    int handles; /* still open, while it is freed */
 };
 
 /* --- on its threads ----------------------------------------------------------------------------------------------------- */
@@ -101,6 +108,8 @@ static void on_async(uv_async_t *async)
     }
 }
 
+static void on_prepare(uv_prepare_t *prepare);
+
 struct crew *crew_new(uv_loop_t *loop, size_t most, int64_t idle_ms)
 {
     pthread_condattr_t attributes;
@@ -111,6 +120,7 @@ struct crew *crew_new(uv_loop_t *loop, size_t most, int64_t idle_ms)
     crew->idle_ms = idle_ms;
     crew->queue_last = &crew->queue;
     crew->back_last = &crew->back;
+    crew->fresh_last = &crew->fresh;
     pthread_mutex_init(&crew->lock, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -118,7 +128,11 @@ struct crew *crew_new(uv_loop_t *loop, size_t most, int64_t idle_ms)
     pthread_cond_init(&crew->gone, &attributes);
     pthread_condattr_destroy(&attributes);
     uv_async_init(loop, &crew->async, on_async);
-    crew->async.data = crew;
+    uv_prepare_init(loop, &crew->prepare);
+    uv_prepare_start(&crew->prepare, on_prepare);
+    uv_unref((uv_handle_t *)&crew->prepare);
+    crew->async.data = crew->prepare.data = crew;
+    crew->handles = 2;
     return crew;
 }
 
@@ -151,24 +165,55 @@ static void on_pool_done(uv_work_t *request, int status)
     job->done(job->user);
 }
 
-void crew_add(struct crew *crew, struct crew_job *job)
+/* A thread for each job that no idle one will take, as far as there may be so many. With the lock held. */
+static void wake_threads(struct crew *crew, size_t came)
 {
-    pthread_mutex_lock(&crew->lock);
-    if (crew->idle <= crew->queued && crew->threads < crew->most)
+    size_t waiting = crew->queued + came;
+    size_t idle = crew->idle > crew->queued ? crew->idle - crew->queued : 0;
+    for (size_t i = 0; i < came && i < idle; i++)
+        pthread_cond_signal(&crew->wake);
+    for (size_t i = crew->idle; i < waiting && crew->threads < crew->most; i++)
         start_thread(crew);
+}
+
+/* Hands what is fresh over to the threads. */
+static void hand_over(struct crew *crew)
+{
+    struct crew_job *job = crew->fresh;
+    if (job == NULL)
+        return;
+    pthread_mutex_lock(&crew->lock);
+    wake_threads(crew, crew->fresh_count);
     bool taken = crew->threads > 0;
     if (taken) {
-        job->next = NULL;
         *crew->queue_last = job;
-        crew->queue_last = &job->next;
-        crew->queued++;
-        pthread_cond_signal(&crew->wake);
+        crew->queue_last = crew->fresh_last;
+        crew->queued += crew->fresh_count;
     }
     pthread_mutex_unlock(&crew->lock);
-    if (taken)
-        return;
-    job->pool.data = job;
-    uv_queue_work(crew->async.loop, &job->pool, on_pool, on_pool_done);
+    crew->fresh = NULL;
+    crew->fresh_last = &crew->fresh;
+    crew->fresh_count = 0;
+    while (!taken && job != NULL) {
+        struct crew_job *next = job->next;
+        job->pool.data = job;
+        uv_queue_work(crew->async.loop, &job->pool, on_pool, on_pool_done);
+        job = next;
+    }
+}
+
+static void on_prepare(uv_prepare_t *prepare)
+{
+    hand_over(prepare->data);
+}
+
+void crew_add(struct crew *crew, struct crew_job *job)
+{
+    job->next = NULL;
+    *crew->fresh_last = job;
+    crew->fresh_last = &job->next;
+    if (++crew->fresh_count == FRESH_MOST)
+        hand_over(crew);
 }
 
 size_t crew_size(struct crew *crew)
@@ -181,7 +226,9 @@ size_t crew_size(struct crew *crew)
 
 static void on_closed(uv_handle_t *handle)
 {
-    free(handle->data);
+    struct crew *crew = handle->data;
+    if (--crew->handles == 0)
+        free(crew);
 }
 
 void crew_free(struct crew *crew)
@@ -198,4 +245,5 @@ void crew_free(struct crew *crew)
     pthread_cond_destroy(&crew->wake);
     pthread_cond_destroy(&crew->gone);
     uv_close((uv_handle_t *)&crew->async, on_closed);
+    uv_close((uv_handle_t *)&crew->prepare, on_closed);
 }

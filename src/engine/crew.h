@@ -1,6 +1,6 @@
-/* Threads for work that takes long: programs, the network. One is started when a job comes and none is idle, up to a maximum;
- * jobs beyond that wait in the order in which they came; a thread without work ends after a while. libuv's pool stays free for
- * what is brief.
+/* Threads for work that may block: files, programs, the network. One is started when a job comes and none is idle, up to a maximum;
+ * jobs beyond that wait in the order in which they came; a thread without work ends after a while. What is added in one turn of
+ * the loop is handed over together, at the latest before the loop waits.
  *
  * Threads: everything is called on the loop thread, except `run`. Ownership: a job is the caller's memory, and its again when
  * `done` is called. */

@@ -12,6 +12,7 @@
 #define ANSWER_BYTES_MAX ((size_t)64 * 1024) /* a person's answer, as JSON */
 
 #define CREW_MOST 256      /* long calls at once; more of them wait */
+#define READERS_MOST 4     /* brief calls at once */
 #define CREW_IDLE_MS 10000 /* how long a thread waits for another call */
 
 struct live *engine_live(struct engine *engine, struct str run_id)
@@ -114,6 +115,7 @@ int engine_new(const struct engine_config *config, struct engine **out, struct e
         goto fail;
     }
     engine->crew = crew_new(config->loop, CREW_MOST, CREW_IDLE_MS);
+    engine->readers = crew_new(config->loop, READERS_MOST, CREW_IDLE_MS);
     engine->board = board_new(config->loop, work_progress);
     engine->heartbeat = malloc(sizeof *engine->heartbeat);
     if (engine->heartbeat == NULL)
@@ -150,6 +152,7 @@ void engine_free(struct engine *engine)
     wake_free(engine->wake);
     journal_free(engine->journal);
     crew_free(engine->crew);
+    crew_free(engine->readers);
     board_free(engine->board);
     uv_close((uv_handle_t *)engine->heartbeat, handle_free);
     map_release(&engine->lives);

@@ -3,7 +3,7 @@
  * the server and the MCP server include; adapters come in through ports.
  *
  * Threads: everything here is called on the loop thread and never blocks. The journal has a writer thread of its own, tools
- * run on libuv's pool and, where they take long, on threads of the crew. Callbacks run on the loop thread; views live until the callback returns. */
+ * run on a few threads and, where they take long, on one each. Callbacks run on the loop thread; views live until the callback returns. */
 #ifndef CADRE_ENGINE_ENGINE_H
 #define CADRE_ENGINE_ENGINE_H
 

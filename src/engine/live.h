@@ -52,8 +52,9 @@ struct engine {
     struct str store_path, owner;
     struct arena arena;
     struct journal *journal;
-    struct crew *crew;   /* threads for long calls */
-    struct board *board; /* what calls say while they work */
+    struct crew *crew;    /* threads for long calls */
+    struct crew *readers; /* a few for brief ones */
+    struct board *board;  /* what calls say while they work */
     struct map lives;
     struct wake *wake;
     uv_timer_t *heartbeat;

@@ -1,6 +1,6 @@
 /* Tools off the loop: everything that a call needs is copied into the work, a thread runs the tool (perform.c), the loop turns the
- * result into an input. Brief tools share libuv's pool; long ones get a thread of the crew, so that programs that wait never hold up
- * files that are read. Loop thread. */
+ * result into an input. Brief tools share a few threads; long ones get one each, so that programs that wait never hold up files that
+ * are read. Loop thread. */
 #include "engine/work.h"
 
 #include <stdlib.h>
@@ -26,16 +26,6 @@ static void finish(struct work *work)
         buf_release(&work->texts[i]);
     arena_release(&work->arena);
     free(work);
-}
-
-static void on_pool(uv_work_t *request)
-{
-    work_perform(request->data);
-}
-
-static void on_pool_done(uv_work_t *request, int status)
-{
-    finish(request->data);
 }
 
 static void on_crew(void *user)
@@ -112,14 +102,10 @@ static int64_t time_left(const struct agent *agent, int64_t now)
 static void start_thread(struct engine *engine, struct work *work)
 {
     work->job = (struct crew_job){.run = on_crew, .done = on_crew_done, .user = work};
-    work->request.data = work;
     bool is_long =
         work->kind == EFFECT_CHECK || work->tree != NULL ||
         (work->kind == EFFECT_TOOL && work->tool != NULL && work->tool->pace == TOOL_LONG);
-    if (is_long)
-        crew_add(engine->crew, &work->job);
-    else
-        uv_queue_work(engine->config.loop, &work->request, on_pool, on_pool_done);
+    crew_add(is_long ? engine->crew : engine->readers, &work->job);
 }
 
 void work_start(struct live *live, const struct effect *effect)

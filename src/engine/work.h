@@ -22,8 +22,7 @@ struct tree_work {
 
 struct work {
     struct flight flight;   /* first: they are cast into each other */
-    uv_work_t request;      /* on libuv's pool, or */
-    struct crew_job job;    /* on a thread of the crew */
+    struct crew_job job;    /* on a thread */
     struct board_note note; /* what it says while it works */
     struct arena arena;
     enum effect_kind kind;

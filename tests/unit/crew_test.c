@@ -81,6 +81,7 @@ static void jobs_run_side_by_side_up_to_the_maximum_and_the_rest_waits(void **st
     begin(8, 10000);
     pthread_mutex_lock(&room.door);
     add(20);
+    uv_run(&room.loop, UV_RUN_NOWAIT); /* before the loop waits, jobs are handed over */
     while (atomic_load(&room.inside) < 8)
         usleep(1000);
     assert_int_equal(crew_size(room.crew), 8);
@@ -124,6 +125,19 @@ static void idle_threads_end(void **state)
         usleep(1000);
     add(1); /* and one starts again when it is needed */
     wait_for(9);
+    end();
+}
+
+static void jobs_start_before_the_loop_turns_when_there_are_many(void **state)
+{
+    begin(2, 10000);
+    pthread_mutex_lock(&room.door);
+    add(JOBS_MAX);
+    while (atomic_load(&room.inside) < 2)
+        usleep(1000);
+    pthread_mutex_unlock(&room.door);
+    wait_for(JOBS_MAX);
+    assert_int_equal(room.on_loop, JOBS_MAX);
     end();
 }
 
@@ -234,6 +248,7 @@ int main(void)
         cmocka_unit_test(one_thread_takes_jobs_in_their_order),
         cmocka_unit_test(an_idle_thread_serves_the_next_job),
         cmocka_unit_test(idle_threads_end),
+        cmocka_unit_test(jobs_start_before_the_loop_turns_when_there_are_many),
         cmocka_unit_test(an_unused_crew_can_be_freed),
         cmocka_unit_test(the_latest_line_is_shown_and_not_every_one),
         cmocka_unit_test(what_is_dropped_is_not_shown),
