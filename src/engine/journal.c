@@ -1,5 +1,7 @@
 /* See journal.h. Two lists under one lock: what waits for the writer, and what came back for the loop. The writer takes all that
- * waits in one go; consecutive appends of that become one call of the store's append. */
+ * waits in one go; consecutive appends of that become one call of the store's append. A third list is the loop's own: what came in
+ * this turn of it, and is handed over when there is much of it or the loop is about to wait. Nobody sees an answer before that, and
+ * a commit for each batch would cost more than the batches. */
 #include "engine/journal.h"
 
 #include <pthread.h>
@@ -7,6 +9,7 @@
 #include <stdlib.h>
 
 #define GROUP_MAX 1024 /* batches in one transaction: bounds how long the others wait */
+#define FRESH_MOST 64  /* that are wanted soon and wait for the end of a turn */
 
 struct job {
     struct job *next;
@@ -25,8 +28,12 @@ struct journal {
     struct job *back, **back_last;
     enum { JOURNAL_OPENING, JOURNAL_OPEN, JOURNAL_CLOSING } state;
     bool urgent;
+    struct job *fresh, **fresh_last; /* the loop's own, with … */
+    size_t fresh_soon;               /* … so many that are wanted soon */
     size_t pending;
     uv_async_t async;
+    uv_prepare_t prepare;
+    int handles; /* still open, while it is freed */
     struct store_opener opener;
     struct store *store;
     journal_append_fn *appended;
@@ -123,6 +130,34 @@ static void on_async(uv_async_t *async)
     deliver(async->data);
 }
 
+/* Gives the writer what is fresh. With the lock held. */
+static void hand_over(struct journal *journal)
+{
+    if (journal->fresh != NULL) {
+        *journal->queue_last = journal->fresh;
+        journal->queue_last = journal->fresh_last;
+    }
+    journal->fresh = NULL;
+    journal->fresh_last = &journal->fresh;
+    journal->fresh_soon = 0;
+    journal->urgent = true;
+    pthread_cond_signal(&journal->wake);
+}
+
+static void write_soon(struct journal *journal)
+{
+    pthread_mutex_lock(&journal->lock);
+    hand_over(journal);
+    pthread_mutex_unlock(&journal->lock);
+}
+
+static void on_prepare(uv_prepare_t *prepare)
+{
+    struct journal *journal = prepare->data;
+    if (journal->fresh_soon > 0)
+        write_soon(journal);
+}
+
 int journal_new(uv_loop_t *loop, const struct store_opener *opener, journal_append_fn *appended,
                 void *user, struct journal **out, struct err *err)
 {
@@ -135,10 +170,15 @@ int journal_new(uv_loop_t *loop, const struct store_opener *opener, journal_appe
     journal->user = user;
     journal->queue_last = &journal->queue;
     journal->back_last = &journal->back;
+    journal->fresh_last = &journal->fresh;
     pthread_mutex_init(&journal->lock, NULL);
     pthread_cond_init(&journal->wake, NULL);
     uv_async_init(loop, &journal->async, on_async);
-    journal->async.data = journal;
+    uv_prepare_init(loop, &journal->prepare);
+    uv_prepare_start(&journal->prepare, on_prepare);
+    uv_unref((uv_handle_t *)&journal->prepare);
+    journal->async.data = journal->prepare.data = journal;
+    journal->handles = 2;
     /* Signals are the loop's. */
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
@@ -161,37 +201,35 @@ int journal_new(uv_loop_t *loop, const struct store_opener *opener, journal_appe
     return -1;
 }
 
-static void on_async_closed(uv_handle_t *handle)
+static void on_closed(uv_handle_t *handle)
 {
-    free(handle->data);
+    struct journal *journal = handle->data;
+    if (--journal->handles == 0)
+        free(journal);
 }
 
 void journal_free(struct journal *journal)
 {
     pthread_mutex_lock(&journal->lock);
     journal->state = JOURNAL_CLOSING;
-    journal->urgent = true;
-    pthread_cond_broadcast(&journal->wake);
+    hand_over(journal);
     pthread_mutex_unlock(&journal->lock);
     if (journal->has_thread)
         pthread_join(journal->thread, NULL);
     deliver(journal);
     pthread_mutex_destroy(&journal->lock);
     pthread_cond_destroy(&journal->wake);
-    uv_close((uv_handle_t *)&journal->async, on_async_closed);
+    uv_close((uv_handle_t *)&journal->async, on_closed);
+    uv_close((uv_handle_t *)&journal->prepare, on_closed);
 }
 
 static void enqueue(struct journal *journal, struct job *job, enum urgency urgency)
 {
     journal->pending++;
-    pthread_mutex_lock(&journal->lock);
-    *journal->queue_last = job;
-    journal->queue_last = &job->next;
-    if (urgency == APPEND_SOON) {
-        journal->urgent = true;
-        pthread_cond_signal(&journal->wake);
-    }
-    pthread_mutex_unlock(&journal->lock);
+    *journal->fresh_last = job;
+    journal->fresh_last = &job->next;
+    if (urgency == APPEND_SOON && ++journal->fresh_soon == FRESH_MOST)
+        write_soon(journal);
 }
 
 static struct job *job_new(void)
