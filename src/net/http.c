@@ -176,13 +176,17 @@ static void deadline_passed(struct http_transfer *transfer)
 
 static void on_deadline(uv_timer_t *timer);
 
-/* Arms the timer for whichever deadline comes first. */
+/* Arms the timer for whichever deadline comes first. A timer that runs and fires before that stays as it is: then is time enough
+ * to look again, and most phases are over by then. */
 static void transfer_arm(struct http_transfer *transfer)
 {
     uint64_t now = uv_now(transfer->http->pool.loop), at = phase_deadline(transfer);
     uint64_t total = transfer->started + (uint64_t)transfer->deadlines.total_ms;
     if (total < at)
         at = total;
+    if (uv_is_active((uv_handle_t *)&transfer->timer) && transfer->armed <= at)
+        return;
+    transfer->armed = at;
     uv_timer_start(&transfer->timer, on_deadline, at > now ? at - now : 0, 0);
 }
 

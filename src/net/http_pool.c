@@ -1,10 +1,13 @@
 /* curl says through callbacks which sockets and which timer it wants; libuv says when they are
  * ready; then curl works, and what ended is collected. curl may not be re-entered from its own
- * callbacks, so these only change what the loop watches. Knows nothing of requests and deadlines.
- * Runs on the loop thread. */
+ * callbacks, so these only change what the loop watches. Between two requests curl lets go of a kept connection's socket and
+ * then asks for the same again: its watch is parked meanwhile, because every change is two or three system calls. Knows nothing
+ * of requests and deadlines. Runs on the loop thread. */
 #include "net/http_pool.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "net/http.h"
 
@@ -21,7 +24,15 @@ struct watch {
     uv_poll_t poll;
     struct http_multi *multi;
     curl_socket_t fd;
-    int events; /* what curl waits for */
+    int events; /* what the loop waits for; 0: nothing, it is stopped */
+    enum { WATCH_WANTED, WATCH_PARKED } state;
+};
+
+/* Of each descriptor. */
+struct http_socket {
+    struct watch *watch;
+    bool
+        kept; /* a connection's: curl tells before it closes it. Other descriptors of curl's just vanish. */
 };
 
 static void handle_gone(struct http_pool *pool)
@@ -38,22 +49,71 @@ static void watch_closed(uv_handle_t *handle)
     handle_gone(pool);
 }
 
+static struct http_socket *socket_of(struct http_pool *pool, curl_socket_t fd)
+{
+    size_t needed = (size_t)fd + 1;
+    if (needed > pool->socket_count) {
+        size_t count = needed * 2;
+        pool->sockets = http_must(realloc(pool->sockets, count * sizeof *pool->sockets));
+        memset(pool->sockets + pool->socket_count, 0,
+               (count - pool->socket_count) * sizeof *pool->sockets);
+        pool->socket_count = count;
+    }
+    return &pool->sockets[fd];
+}
+
+static void watch_end(struct http_socket *socket)
+{
+    struct watch *watch = socket->watch;
+    socket->watch = NULL;
+    if (watch)
+        uv_close((uv_handle_t *)&watch->poll, watch_closed);
+}
+
+int http_pool_opened(void *pool, curl_socket_t fd, curlsocktype purpose)
+{
+    socket_of(pool, fd)->kept = true;
+    return CURL_SOCKOPT_OK;
+}
+
+int http_pool_closed(void *pool, curl_socket_t fd)
+{
+    struct http_socket *socket = socket_of(pool, fd);
+    watch_end(socket);
+    socket->kept = false;
+    return close(fd);
+}
+
 static void on_poll(uv_poll_t *poll, int status, int events);
+
+static void watch_start(struct watch *watch, int events)
+{
+    if (watch->events == events)
+        return;
+    watch->events = events;
+    uv_poll_start(&watch->poll, events, on_poll);
+}
+
+/* A loop with nothing else to wait for need not wait for this. */
+static void watch_park(struct watch *watch)
+{
+    watch->state = WATCH_PARKED;
+    uv_unref((uv_handle_t *)&watch->poll);
+}
 
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *user, void *socket_user)
 {
     struct http_multi *multi = user;
-    struct watch *watch = socket_user;
+    struct http_socket *socket = socket_of(multi->pool, fd);
     if (what == CURL_POLL_REMOVE) {
-        if (watch) {
-            curl_multi_assign(multi->curl, fd, NULL);
-            uv_close((uv_handle_t *)&watch->poll, watch_closed);
-        }
+        if (!socket->kept)
+            watch_end(socket);
+        else if (socket->watch)
+            watch_park(socket->watch);
         return 0;
     }
-    if (!watch) {
-        watch = http_must(calloc(1, sizeof *watch));
-        watch->multi = multi;
+    if (!socket->watch) {
+        struct watch *watch = http_must(calloc(1, sizeof *watch));
         watch->fd = fd;
         /* An error here would make curl give up the whole multi handle; without a watch it is only
          * this transfer that ends, at its deadline. */
@@ -63,11 +123,13 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *user, void *s
         }
         watch->poll.data = watch;
         multi->pool->handles++;
-        curl_multi_assign(multi->curl, fd, watch);
+        socket->watch = watch;
     }
-    watch->events =
-        (what != CURL_POLL_OUT ? UV_READABLE : 0) | (what != CURL_POLL_IN ? UV_WRITABLE : 0);
-    uv_poll_start(&watch->poll, watch->events, on_poll);
+    socket->watch->multi = multi;
+    socket->watch->state = WATCH_WANTED;
+    uv_ref((uv_handle_t *)&socket->watch->poll);
+    watch_start(socket->watch, (what != CURL_POLL_OUT ? UV_READABLE : 0) |
+                                   (what != CURL_POLL_IN ? UV_WRITABLE : 0));
     return 0;
 }
 
@@ -109,17 +171,27 @@ static void multi_action(struct http_multi *multi, curl_socket_t fd, int flags)
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct watch *watch = poll->data;
+    struct http_pool *pool = watch->multi->pool;
+    curl_socket_t fd = watch->fd;
+    int wanted = watch->events;
     int flags = (events & UV_READABLE ? CURL_CSELECT_IN : 0) |
                 (events & UV_WRITABLE ? CURL_CSELECT_OUT : 0);
+    if (watch->state == WATCH_PARKED) {
+        /* The server has closed it, most likely. curl looks before it uses a connection again. */
+        uv_poll_stop(poll);
+        watch->events = 0;
+        return;
+    }
     if (status == 0) {
-        multi_action(watch->multi, watch->fd, flags);
+        multi_action(watch->multi, fd, flags);
         return;
     }
     /* The socket has an error, and libuv has stopped watching. A server that resets may have sent
      * its whole answer before, so curl is to read until it meets the error itself. */
-    multi_action(watch->multi, watch->fd, CURL_CSELECT_IN | CURL_CSELECT_OUT);
-    if (!uv_is_closing((uv_handle_t *)poll))
-        uv_poll_start(poll, watch->events, on_poll);
+    watch->events = 0;
+    multi_action(watch->multi, fd, CURL_CSELECT_IN | CURL_CSELECT_OUT);
+    if (pool->sockets[fd].watch == watch && watch->state == WATCH_WANTED && watch->events == 0)
+        watch_start(watch, wanted);
 }
 
 static void on_timeout(uv_timer_t *timer)
@@ -201,4 +273,5 @@ void http_pool_free(struct http_pool *pool)
     for (size_t i = 0; i < pool->multi_count; i++)
         free(pool->multis[i]);
     free(pool->multis);
+    free(pool->sockets);
 }

@@ -10,6 +10,7 @@
 #include <uv.h>
 
 struct http_multi;
+struct http_socket;
 
 struct http_pool {
     uv_loop_t *loop;
@@ -20,6 +21,8 @@ struct http_pool {
     void (*settled)(struct http_pool *pool);
     struct http_multi **multis;
     size_t multi_count;
+    struct http_socket *sockets; /* by descriptor */
+    size_t socket_count;
     size_t handles;  /* open uv handles, those of the owner included (it counts its own here) */
     int dispatching; /* depth of calls that still need the pool */
 };
@@ -32,6 +35,10 @@ void http_pool_remove(struct http_multi *multi, CURL *easy);
 void http_pool_close(struct http_pool *pool);
 /* Frees the memory, once handles is 0. */
 void http_pool_free(struct http_pool *pool);
+
+/* For curl, as CURLOPT_SOCKOPTFUNCTION and CURLOPT_CLOSESOCKETFUNCTION of every handle, with the pool as their data. */
+int http_pool_opened(void *pool, curl_socket_t fd, curlsocktype purpose);
+int http_pool_closed(void *pool, curl_socket_t fd);
 
 static inline void *http_must(void *memory)
 {

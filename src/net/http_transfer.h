@@ -36,6 +36,7 @@ struct http_transfer {
     struct http_handlers handlers;
     struct http_url url;
     uv_timer_t timer;
+    uint64_t armed; /* loop time for which the timer was armed */
     enum phase phase;
     uint64_t started,
         active; /* loop time of the start, and of the phase's start or last piece of body */
