@@ -6,12 +6,12 @@
 
 extern const struct command cmd_run, cmd_agents, cmd_runs, cmd_show, cmd_events, cmd_tree,
     cmd_resume, cmd_cancel, cmd_verify, cmd_replay, cmd_doctor, cmd_config, cmd_demo, cmd_version,
-    cmd_help;
+    cmd_help, cmd_plan;
 
 const struct command *const commands[] = {
-    &cmd_run,    &cmd_agents,  &cmd_runs,   &cmd_show,   &cmd_events, &cmd_tree,
-    &cmd_resume, &cmd_cancel,  &cmd_verify, &cmd_replay, &cmd_doctor, &cmd_config,
-    &cmd_demo,   &cmd_version, &cmd_help,   NULL,
+    &cmd_run,    &cmd_plan,   &cmd_agents,  &cmd_runs,   &cmd_show,   &cmd_events,
+    &cmd_tree,   &cmd_resume, &cmd_cancel,  &cmd_verify, &cmd_replay, &cmd_doctor,
+    &cmd_config, &cmd_demo,   &cmd_version, &cmd_help,   NULL,
 };
 
 static const char codes[] =

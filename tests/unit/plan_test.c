@@ -180,14 +180,33 @@ static void warnings_name_what_may_not_be_meant(void **state)
 {
     struct fixture *f = *state;
     struct buf text;
-    plan_of(f, PLAN(STEP("a", ",\"type\":\"research\",\"ownership\":[\"src\"]") "," STEP("b", "")));
+    plan_of(
+        f,
+        PLAN(STEP("a", ",\"type\":\"research\",\"ownership\":[\"src\"]") "," STEP("b", "") "," STEP(
+            "c", ",\"depends_on\":[\"b\"],\"ownership\":[\"x\"]") "," STEP("d",
+                                                                           ",\"depends_on\":["
+                                                                           "\"c\"]") "," STEP("e",
+                                                                                              ",\"d"
+                                                                                              "epen"
+                                                                                              "ds_"
+                                                                                              "on\""
+                                                                                              ":["
+                                                                                              "\"b"
+                                                                                              "\"],"
+                                                                                              "\"ow"
+                                                                                              "ners"
+                                                                                              "hip"
+                                                                                              "\":["
+                                                                                              "\"y"
+                                                                                              "\""
+                                                                                              "]")));
     plan_warn(&f->plan, &f->problems);
     buf_init(&text, 65536);
     problems_print(&f->problems, &text);
     check_str(buf_view(&text),
               "completion_criteria: there are none: a review has nothing but the goal to go by\n"
               "steps[0].ownership: has no effect: a researcher changes nothing\n"
-              "steps[1].ownership: is missing: the step owns everything, so no other step that "
+              "steps[3].ownership: is missing: the step owns everything, so no other step that "
               "changes something runs beside it\n");
     buf_release(&text);
 }

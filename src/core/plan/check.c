@@ -184,6 +184,32 @@ void plan_check(struct arena *arena, const struct js *steps, struct plan *plan,
     check_globs(&c);
 }
 
+/* --- warnings ----------------------------------------------------------------------------------------------- */
+
+/* Marks the step and all that it depends on. */
+static void mark_needs(const struct plan *plan, size_t i, bool marked[PLAN_STEPS_MAX])
+{
+    if (marked[i])
+        return;
+    marked[i] = true;
+    for (size_t k = 0; k < plan->steps[i].depends_on.n; k++)
+        mark_needs(plan, plan->steps[i].needs[k], marked);
+}
+
+/* Whether some other step that changes something could run beside this one, if both owned less. */
+static bool keeps_others_waiting(const struct plan *plan, size_t i)
+{
+    bool before[PLAN_STEPS_MAX] = {false};
+    mark_needs(plan, i, before);
+    for (size_t other = 0; other < plan->count; other++) {
+        bool after[PLAN_STEPS_MAX] = {false};
+        mark_needs(plan, other, after);
+        if (plan->steps[other].role->writes != ROLE_READS && !before[other] && !after[i])
+            return true;
+    }
+    return false;
+}
+
 void plan_warn(const struct plan *plan, struct problems *warnings)
 {
     char path[RECORD_PATH_BYTES];
@@ -196,7 +222,7 @@ void plan_warn(const struct plan *plan, struct problems *warnings)
         if (step->role->writes == ROLE_READS && step->ownership.state == LIST_SET)
             problems_add(warnings, path, "has no effect: a %s changes nothing", step->role->name);
         if (step->role->writes != ROLE_READS && step->ownership.state == LIST_ABSENT &&
-            plan->count > 1)
+            keeps_others_waiting(plan, i))
             problems_add(warnings, path,
                          "is missing: the step owns everything, so no other step that changes "
                          "something runs beside it");
