@@ -1,4 +1,4 @@
-/* What the tests of plans share: an arena, and plans read from JSON with one call. */
+/* What the tests of plans share: an arena, plans read from JSON with one call, and sketches of plans on one line. */
 #ifndef CADRE_TESTS_UNIT_PLAN_FIXTURE_H
 #define CADRE_TESTS_UNIT_PLAN_FIXTURE_H
 
@@ -66,6 +66,66 @@ static inline struct str printed(struct fixture *f, const struct plan *plan)
     struct str text = arena_copy(&f->arena, buf_view(&out));
     buf_release(&out);
     return text;
+}
+
+/* "a,b" as a list of JSON. */
+static inline void sketch_list(struct buf *out, const char *key, struct str items)
+{
+    buf_printf(out, ",\"%s\":[", key);
+    for (const char *comma = ""; items.n > 0; comma = ",") {
+        const char *end = memchr(items.p, ',', items.n);
+        size_t n = end ? (size_t)(end - items.p) : items.n;
+        buf_printf(out, "%s\"%.*s\"", comma, (int)n, items.p);
+        n += end != NULL;
+        items = (struct str){items.p + n, items.n - n};
+    }
+    buf_char(out, ']');
+}
+
+static inline void sketch_word(struct buf *out, struct str word)
+{
+    const char *is = memchr(word.p, '=', word.n);
+    struct str key = {word.p, is ? (size_t)(is - word.p) : word.n};
+    struct str value = is ? (struct str){is + 1, word.n - key.n - 1} : STR("");
+    if (word.p[0] == '<')
+        sketch_list(out, "depends_on", (struct str){word.p + 1, word.n - 1});
+    else if (str_is(key, "own"))
+        sketch_list(out, "ownership", value);
+    else if (str_is(key, "calls"))
+        buf_printf(out, ",\"estimated_calls\":%.*s", STR_FMT(value));
+    else if (str_is(key, "approval"))
+        buf_text(out, ",\"requires_approval\":true");
+    else if (str_is(key, "status") || str_is(key, "type") || str_is(key, "role"))
+        buf_printf(out, ",\"%.*s\":\"%.*s\"", STR_FMT(key), STR_FMT(value));
+    else if (str_is(key, "reads"))
+        buf_text(out, ",\"type\":\"research\"");
+    else
+        fail_msg("a sketch has no word %.*s", STR_FMT(word));
+}
+
+/* The JSON of a plan from "a reads; b <a own=src,docs calls=3 approval": each step is its id and words about it. */
+static inline const char *sketch(struct fixture *f, const char *text)
+{
+    struct buf out;
+    buf_init(&out, 65536);
+    buf_text(&out, "{\"goal\":\"The goal\",\"steps\":[");
+    for (const char *comma = ""; *text; comma = ",") {
+        size_t n = strcspn(text, " ;");
+        buf_printf(&out,
+                   "%s{\"id\":\"%.*s\",\"title\":\"Title of %.*s\",\"description\":\"Do %.*s\"",
+                   comma, (int)n, text, (int)n, text, (int)n, text);
+        for (text += n; *text == ' '; text += n) {
+            text++;
+            n = strcspn(text, " ;");
+            sketch_word(&out, (struct str){text, n});
+        }
+        buf_char(&out, '}');
+        text += strspn(text, "; ");
+    }
+    buf_text(&out, "]}");
+    const char *json = arena_copy(&f->arena, buf_view(&out)).p;
+    buf_release(&out);
+    return json;
 }
 
 #define STEP(id, more)                                                                             \

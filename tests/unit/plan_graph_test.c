@@ -5,8 +5,6 @@
 #include "core/plan/prompt.h"
 #include "plan_fixture.h"
 
-#define NEEDS(ids) ",\"type\":\"research\",\"depends_on\":[" ids "]"
-
 static struct str drawn(struct fixture *f, const char *text, int columns, int glyphs)
 {
     struct schedule schedule;
@@ -23,17 +21,12 @@ static struct str drawn(struct fixture *f, const char *text, int columns, int gl
     return copy;
 }
 
-#define DIAMOND                                                                                    \
-    PLAN(STEP("a", NEEDS("")) "," STEP("b", NEEDS("\"a\"") ",\"status\":\"completed\"") "," STEP(  \
-        "c",                                                                                       \
-        NEEDS("\"a\"") ",\"requires_approval\":true") "," STEP("d",                                \
-                                                               ",\"depends_on\":[\"b\",\"c\"],"    \
-                                                               "\"estimated_calls\":3"))
+#define DIAMOND "a reads; b reads <a status=completed; c reads <a approval; d <b,c calls=3"
 
 static void a_diamond_has_its_lines(void **state)
 {
     struct fixture *f = *state;
-    check_str(drawn(f, DIAMOND, 80, GRAPH_BOXES),
+    check_str(drawn(f, sketch(f, DIAMOND), 80, GRAPH_BOXES),
               "○   a  Title of a · researcher · 15 calls\n"
               "├─╮\n"
               "│ ✓ b  Title of b · researcher · 15 calls · completed ← a\n"
@@ -45,7 +38,7 @@ static void a_diamond_has_its_lines(void **state)
 static void without_utf8_the_lines_are_ascii(void **state)
 {
     struct fixture *f = *state;
-    struct str text = drawn(f, DIAMOND, 80, GRAPH_ASCII);
+    struct str text = drawn(f, sketch(f, DIAMOND), 80, GRAPH_ASCII);
     assert_true(utf8_is_ascii(text));
     check_str(text, "o   a  Title of a, researcher, 15 calls\n"
                     "+-+\n"
@@ -58,10 +51,7 @@ static void without_utf8_the_lines_are_ascii(void **state)
 static void a_chain_is_a_column_and_strangers_stand_beside_it(void **state)
 {
     struct fixture *f = *state;
-    check_str(drawn(f,
-                    PLAN(STEP("a", NEEDS("")) "," STEP("x", NEEDS("")) "," STEP(
-                        "b", NEEDS("\"a\"")) "," STEP("c", NEEDS("\"b\""))),
-                    30, GRAPH_BOXES),
+    check_str(drawn(f, sketch(f, "a reads; x reads; b reads <a; c reads <b"), 30, GRAPH_BOXES),
               "○   a  Title of a · researche…\n"
               "│ ○ x  Title of x · researche…\n"
               "○   b  Title of b · researche…\n"
@@ -71,20 +61,15 @@ static void a_chain_is_a_column_and_strangers_stand_beside_it(void **state)
 static void lines_that_cross_do_not_meet(void **state)
 {
     struct fixture *f = *state;
-    check_str(
-        drawn(
-            f,
-            PLAN(STEP("a", NEEDS("")) "," STEP("b", NEEDS("")) "," STEP("c", NEEDS("")) "," STEP(
-                "d", NEEDS("\"a\",\"c\"")) "," STEP("e", NEEDS("\"b\"")) "," STEP("f",
-                                                                                  NEEDS("\"a\""))),
-            40, GRAPH_BOXES),
-        "○     a  Title of a · researcher · 15 c…\n"
-        "│ ○   b  Title of b · researcher · 15 c…\n"
-        "│ │ ○ c  Title of c · researcher · 15 c…\n"
-        "├─│─┤\n"
-        "│ │ ○ d  Title of d · researcher · 15 c…\n"
-        "│ ○   e  Title of e · researcher · 15 c…\n"
-        "○     f  Title of f · researcher · 15 c…\n");
+    check_str(drawn(f, sketch(f, "a reads; b reads; c reads; d reads <a,c; e reads <b; f reads <a"),
+                    40, GRAPH_BOXES),
+              "○     a  Title of a · researcher · 15 c…\n"
+              "│ ○   b  Title of b · researcher · 15 c…\n"
+              "│ │ ○ c  Title of c · researcher · 15 c…\n"
+              "├─│─┤\n"
+              "│ │ ○ d  Title of d · researcher · 15 c…\n"
+              "│ ○   e  Title of e · researcher · 15 c…\n"
+              "○     f  Title of f · researcher · 15 c…\n");
 }
 
 /* A fan of n steps that all come together in the last one. */
@@ -140,7 +125,7 @@ static struct str results(struct fixture *f, const struct step_said *said, size_
 {
     struct buf out;
     buf_init(&out, 1 << 20);
-    plan_prompt_results(plan_of(f, DIAMOND), said, count, bytes, &out);
+    plan_prompt_results(plan_of(f, sketch(f, DIAMOND)), said, count, bytes, &out);
     struct str copy = arena_copy(&f->arena, buf_view(&out));
     buf_release(&out);
     return copy;

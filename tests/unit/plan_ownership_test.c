@@ -148,54 +148,42 @@ static void no_two_globs_hold_one_path_without_overlapping(void **state)
     assert_true(both > 1000 && covered > 10000);
 }
 
-static const struct plan_step *steps_of(struct fixture *f, const char *first, const char *second)
-{
-    char text[1024];
-    snprintf(text, sizeof text, PLAN(STEP("a", "%s") "," STEP("b", "%s")), first, second);
-    return plan_of(f, text)->steps;
-}
-
 static void a_step_without_ownership_owns_everything_unless_it_cannot_write(void **state)
 {
     struct fixture *f = *state;
-    const char *src = ",\"ownership\":[\"src\"]", *docs = ",\"ownership\":[\"docs\"]";
-    const char *reads = ",\"type\":\"review\",\"ownership\":[\"src\"]";
-    static const struct list everything = {LIST_ABSENT, NULL, 0};
-    const struct plan_step *steps = steps_of(f, src, "");
+    const struct plan_step *steps =
+        plan_of(f, sketch(f, "a own=src; b; c own=docs; d type=review own=src"))->steps;
     assert_true(ownership_overlaps(&steps[0], &steps[1]));
-    assert_int_equal(ownership_globs(&f->arena, &steps[1]).state, everything.state);
-    assert_int_equal(ownership_write_paths(&f->arena, &steps[1]).state, everything.state);
-    steps = steps_of(f, src, docs);
-    assert_false(ownership_overlaps(&steps[0], &steps[1]));
-    steps = steps_of(f, "", reads);
-    assert_false(ownership_overlaps(&steps[0], &steps[1]));
-    struct list none = ownership_globs(&f->arena, &steps[1]);
+    assert_false(ownership_overlaps(&steps[0], &steps[2]));
+    assert_false(ownership_overlaps(&steps[0], &steps[3]));
+    assert_false(ownership_overlaps(&steps[1], &steps[3]));
+    assert_int_equal(ownership_globs(&f->arena, &steps[1]).state, LIST_ABSENT);
+    assert_int_equal(ownership_write_paths(&f->arena, &steps[1]).state, LIST_ABSENT);
+    struct list none = ownership_globs(&f->arena, &steps[3]);
     assert_int_equal(none.state, LIST_SET);
     assert_int_equal(none.n, 0);
-    assert_int_equal(ownership_write_paths(&f->arena, &steps[1]).n, 0);
+    assert_int_equal(ownership_write_paths(&f->arena, &steps[3]).n, 0);
 }
 
 static void a_contract_gets_globs_and_rules(void **state)
 {
     struct fixture *f = *state;
     static const struct {
-        const char *own, *glob, *rule;
+        const char *sketch, *glob, *rule;
     } rows[] = {
-        {"src/auth", "src/auth/**", "src/auth"},
-        {"src/a.c", "src/a.c/**", "src/a.c"},
-        {"src/*.c", "src/*.c", "src"},
-        {"src/**", "src/**", "src"},
-        {"**", "**", "."},
-        {"*.md", "*.md", "."},
-        {"**/tests/**", "**/tests/**", "**/tests"},
-        {"src/**/tests/**", "src/**/tests/**", "src/**/tests"},
-        {"**/Makefile", "**/Makefile/**", "."},
-        {"src/**/a/b", "src/**/a/b/**", "src"},
+        {"a own=src/auth", "src/auth/**", "src/auth"},
+        {"a own=src/a.c", "src/a.c/**", "src/a.c"},
+        {"a own=src/*.c", "src/*.c", "src"},
+        {"a own=src/**", "src/**", "src"},
+        {"a own=**", "**", "."},
+        {"a own=*.md", "*.md", "."},
+        {"a own=**/tests/**", "**/tests/**", "**/tests"},
+        {"a own=src/**/tests/**", "src/**/tests/**", "src/**/tests"},
+        {"a own=**/Makefile", "**/Makefile/**", "."},
+        {"a own=src/**/a/b", "src/**/a/b/**", "src"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        char own[128];
-        snprintf(own, sizeof own, ",\"ownership\":[\"%s\"]", rows[i].own);
-        const struct plan_step *step = steps_of(f, own, "");
+        const struct plan_step *step = plan_of(f, sketch(f, rows[i].sketch))->steps;
         check_str(ownership_globs(&f->arena, step).items[0], rows[i].glob);
         check_str(ownership_write_paths(&f->arena, step).items[0], rows[i].rule);
     }

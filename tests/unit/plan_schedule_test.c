@@ -3,12 +3,6 @@
 
 #include "plan_fixture.h"
 
-#define OWNS(path) ",\"ownership\":[\"" path "\"]"
-#define READS ",\"type\":\"research\""
-#define NEEDS(ids) ",\"depends_on\":[" ids "]"
-#define CALLS(n) ",\"estimated_calls\":" #n
-#define APPROVAL ",\"requires_approval\":true"
-
 struct table {
     struct schedule schedule;
     struct step_state states[PLAN_STEPS_MAX];
@@ -17,7 +11,7 @@ struct table {
 
 static void open_table(struct fixture *f, struct table *t, const char *text)
 {
-    schedule_init(&t->schedule, &f->arena, plan_of(f, text));
+    schedule_init(&t->schedule, &f->arena, plan_of(f, sketch(f, text)));
     schedule_states(&f->plan, t->states);
 }
 
@@ -55,9 +49,7 @@ static void a_step_starts_when_all_that_it_needs_is_completed(void **state)
 {
     struct fixture *f = *state;
     struct table t;
-    open_table(
-        f, &t,
-        PLAN(STEP("a", READS) "," STEP("b", READS) "," STEP("c", READS NEEDS("\"a\",\"b\""))));
+    open_table(f, &t, "a reads; b reads; c reads <a,b");
     check_str(ready(f, &t, 9), "a b");
     set(&t, "a", STEP_COMPLETED);
     set(&t, "b", STEP_IN_PROGRESS);
@@ -72,7 +64,7 @@ static void no_more_start_than_there_are_slots(void **state)
 {
     struct fixture *f = *state;
     struct table t;
-    open_table(f, &t, PLAN(STEP("a", READS) "," STEP("b", READS) "," STEP("c", READS)));
+    open_table(f, &t, "a reads; b reads; c reads");
     check_str(ready(f, &t, 0), "");
     check_str(ready(f, &t, 2), "a b");
 }
@@ -81,9 +73,7 @@ static void the_longest_way_goes_first(void **state)
 {
     struct fixture *f = *state;
     struct table t;
-    open_table(f, &t,
-               PLAN(STEP("a", READS CALLS(5)) "," STEP("b", READS CALLS(3)) "," STEP(
-                   "c", READS CALLS(4) NEEDS("\"b\"")) "," STEP("d", READS CALLS(7))));
+    open_table(f, &t, "a reads calls=5; b reads calls=3; c reads calls=4 <b; d reads calls=7");
     check_str(ready(f, &t, 9), "b d a");
     check_str(ready(f, &t, 1), "b");
 }
@@ -92,9 +82,7 @@ static void two_that_may_change_the_same_place_never_run_at_once(void **state)
 {
     struct fixture *f = *state;
     struct table t;
-    open_table(f, &t,
-               PLAN(STEP("a", OWNS("src/**")) "," STEP("b", OWNS("src/x.c")) "," STEP(
-                   "c", OWNS("docs")) "," STEP("d", "") "," STEP("e", READS CALLS(30))));
+    open_table(f, &t, "a own=src/**; b own=src/x.c; c own=docs; d; e reads calls=30");
     check_str(ready(f, &t, 9), "a c e");
     set(&t, "a", STEP_IN_PROGRESS);
     check_str(ready(f, &t, 9), "c e");
@@ -109,15 +97,7 @@ static void a_failure_skips_what_depends_on_it_and_nothing_else(void **state)
 {
     struct fixture *f = *state;
     struct table t;
-    open_table(
-        f, &t,
-        PLAN(STEP("d", READS NEEDS("\"c\",\"x\"")) "," STEP("a", READS) "," STEP(
-            "b", READS NEEDS(
-                     "\"a\"")) "," STEP("c",
-                                        READS NEEDS(
-                                            "\"b\"")) "," STEP("x", READS) "," STEP("y",
-                                                                                    READS NEEDS(
-                                                                                        "\"x\""))));
+    open_table(f, &t, "d reads <c,x; a reads; b reads <a; c reads <b; x reads; y reads <x");
     check_str(skipped(f, &t), "");
     set(&t, "a", STEP_FAILED);
     check_str(skipped(f, &t), "b c d");
@@ -135,7 +115,7 @@ static void a_skipped_step_satisfies_nobody(void **state)
 {
     struct fixture *f = *state;
     struct table t;
-    open_table(f, &t, PLAN(STEP("a", READS) "," STEP("b", READS NEEDS("\"a\""))));
+    open_table(f, &t, "a reads; b reads <a");
     set(&t, "a", STEP_SKIPPED);
     check_str(ready(f, &t, 9), "");
     check_str(skipped(f, &t), "b");
@@ -145,9 +125,7 @@ static void an_approval_blocks_its_own_branch_alone(void **state)
 {
     struct fixture *f = *state;
     struct table t;
-    open_table(f, &t,
-               PLAN(STEP("a", READS APPROVAL) "," STEP("b", READS NEEDS("\"a\"")) "," STEP(
-                   "c", READS) "," STEP("d", READS APPROVAL NEEDS("\"c\""))));
+    open_table(f, &t, "a reads approval; b reads <a; c reads; d reads approval <c");
     check_str(asked(f, &t), "a");
     check_str(ready(f, &t, 9), "c");
     set(&t, "a", STEP_BLOCKED);
@@ -167,9 +145,7 @@ static void integration_follows_prerequisites_then_the_plan(void **state)
 {
     struct fixture *f = *state;
     struct table t;
-    open_table(f, &t,
-               PLAN(STEP("c", READS NEEDS("\"a\"")) "," STEP("b", READS) "," STEP(
-                   "a", READS) "," STEP("d", READS NEEDS("\"b\""))));
+    open_table(f, &t, "c reads <a; b reads; a reads; d reads <b");
     memcpy(t.out, t.schedule.order, 4 * sizeof t.out[0]);
     check_str(ids(f, &t, 4), "b a c d");
     for (size_t i = 0; i < 4; i++)
@@ -181,12 +157,7 @@ static void the_critical_path_is_the_longest_way(void **state)
     struct fixture *f = *state;
     struct table t;
     int64_t calls = 0;
-    open_table(
-        f, &t,
-        PLAN(STEP("a", CALLS(2)) "," STEP("b", CALLS(9) NEEDS("\"a\"")) "," STEP(
-            "c", CALLS(3) NEEDS(
-                     "\"a\"")) "," STEP("d", CALLS(5) NEEDS("\"b\",\"c\"")) "," STEP("e",
-                                                                                     CALLS(15))));
+    open_table(f, &t, "a calls=2; b calls=9 <a; c calls=3 <a; d calls=5 <b,c; e calls=15");
     check_str(ids(f, &t, schedule_critical_path(&t.schedule, t.out, &calls)), "a b d");
     assert_int_equal(calls, 16);
 }
@@ -195,20 +166,9 @@ static void a_plan_goes_on_from_the_statuses_that_it_was_written_with(void **sta
 {
     struct fixture *f = *state;
     struct table t;
-    open_table(
-        f, &t,
-        PLAN(STEP("a", READS ",\"status\":\"completed\"") "," STEP(
-            "b",
-            READS NEEDS("\"a\"") ",\"st"
-                                 "atus"
-                                 "\":"
-                                 "\"in_"
-                                 "progr"
-                                 "ess"
-                                 "\"") "," STEP("c", READS
-                                                ",\"status\":\"failed\"") "," STEP("d", READS
-                                                                                   ",\"status\":"
-                                                                                   "\"blocked\"")));
+    open_table(f, &t,
+               "a reads status=completed; b reads <a status=in_progress; c reads status=failed; d "
+               "reads status=blocked");
     check_str(ready(f, &t, 9), "b d");
     assert_int_equal(t.states[2].status, STEP_FAILED);
 }
