@@ -2,11 +2,13 @@
 #include "cli/command.h"
 #include "cli/history.h"
 #include "cli/text.h"
+#include "core/report/report.h"
 #include "os/clock.h"
 
 static enum exit_code run(struct invocation *invocation);
 
 static const struct option options[] = {
+    {"report", NULL, "the run's report with those of its children, as Markdown"},
     OPTIONS_COMMON,
     OPTION_END,
 };
@@ -14,7 +16,11 @@ static const struct option options[] = {
 const struct command cmd_show = {
     .name = "show",
     .summary = "show a run: task, status, cost, children, result",
-    .usage = "RUN",
+    .usage = "RUN [--report]",
+    .details = "--report prints what each child was asked for, what it brought and what shows it: "
+               "files, checks, costs, and what\n"
+               "its contract narrowed. With --json it is one object; each child's report is in it "
+               "whole.",
     .example = "cadre show last",
     .options = options,
     .operand_min = 1,
@@ -210,6 +216,26 @@ static void show_json(struct output *output, const struct stored_run *row,
     buf_release(&line);
 }
 
+static enum exit_code show_report(struct invocation *invocation, struct history *history)
+{
+    struct run *folded = NULL;
+    struct err err = ERR_INIT;
+    struct buf text;
+    if (history_fold(history, &folded, &err) != 0)
+        return command_fail(invocation, &err);
+    buf_init(&text, SIZE_MAX / 4);
+    if (invocation->output.format == OUTPUT_JSON) {
+        report_run_json(folded, &text);
+        output_json(&invocation->output, &text);
+    } else {
+        report_run_markdown(folded, &text);
+        output_clean(&invocation->output, buf_view(&text), UTF8_LINES);
+    }
+    buf_release(&text);
+    run_free(folded);
+    return EXIT_CODE_DONE;
+}
+
 static enum exit_code run(struct invocation *invocation)
 {
     struct history history;
@@ -224,6 +250,11 @@ static enum exit_code run(struct invocation *invocation)
     enum exit_code code = EXIT_CODE_DONE;
     if (history_open(&history, &invocation->arguments, &err) != 0)
         return command_fail(invocation, &err);
+    if (arguments_has(&invocation->arguments, "report")) {
+        code = show_report(invocation, &history);
+        history_close(&history);
+        return code;
+    }
     if (history_run(&history, &row, &err) != 0 || history_agents(&history, &agents, &err) != 0 ||
         read_ends(&history, agents.count, &ends, &err) != 0 ||
         history.store->ops->head(history.store, id_str(&history.run_id), &seq, &hash, &err) != 0) {

@@ -1,5 +1,4 @@
-/* `cadre tree`: the agents of a stored run. The log is folded with the same code that a resume
- * uses, so the tree shows what the run itself would know. */
+/* `cadre tree`: the agents of a stored run. The log is folded, so the tree shows what the run itself would know. */
 #include "cli/command.h"
 #include "cli/history.h"
 #include "cli/view.h"
@@ -21,22 +20,6 @@ const struct command cmd_tree = {
     .operand_max = 1,
     .run = run,
 };
-
-struct fold {
-    struct run *run;
-    struct arena arena;
-    struct err err;
-};
-
-static int fold_event(void *user, const struct stored_event *stored)
-{
-    struct fold *fold = user;
-    struct event event;
-    if (event_parse(&stored->row, &fold->arena, &event, &fold->err) != 0 ||
-        run_apply(fold->run, &event, &fold->err) != 0)
-        return 1;
-    return 0;
-}
 
 static const char *const state_words[TREE_STATE_COUNT] = {
     [TREE_WAITING] = "waiting", [TREE_WORKING] = "working", [TREE_ASKING] = "asking",
@@ -100,29 +83,21 @@ static enum exit_code run(struct invocation *invocation)
 {
     struct history history;
     struct view view;
-    struct fold fold = {0};
+    struct run *folded = NULL;
     struct err err = ERR_INIT;
     if (history_open(&history, &invocation->arguments, &err) != 0)
         return command_fail(invocation, &err);
     view_init(&view);
-    arena_init(&fold.arena);
-    fold.run = run_new(id_str(&history.run_id));
-    int result = history.store->ops->read(history.store, id_str(&history.run_id), 0,
-                                          STORE_ALL_AGENTS, 0, fold_event, &fold, &err);
-    if (result == 0 && fold.err.class != ERR_NONE) {
-        err = fold.err;
-        result = -1;
-    }
+    int result = history_fold(&history, &folded, &err);
     if (result == 0) {
         /* No clock: how long something takes is known only while it is watched. */
-        view_update_all(&view, fold.run, 0);
+        view_update_all(&view, folded, 0);
         if (invocation->output.format == OUTPUT_JSON)
             print_json(&invocation->output, &view);
         else
             print_tree(&invocation->output, &view);
+        run_free(folded);
     }
-    run_free(fold.run);
-    arena_release(&fold.arena);
     view_release(&view);
     history_close(&history);
     return result == 0 ? EXIT_CODE_DONE : command_fail(invocation, &err);

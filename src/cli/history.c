@@ -67,6 +67,40 @@ void history_run_release(struct history_run *copy)
     arena_release(&copy->arena);
 }
 
+struct fold {
+    struct run *run;
+    struct arena arena;
+    struct err err;
+};
+
+static int fold_event(void *user, const struct stored_event *stored)
+{
+    struct fold *fold = user;
+    struct event event;
+    if (event_parse(&stored->row, &fold->arena, &event, &fold->err) != 0 ||
+        run_apply(fold->run, &event, &fold->err) != 0)
+        return 1;
+    return 0;
+}
+
+int history_fold(struct history *history, struct run **run, struct err *err)
+{
+    struct str id = id_str(&history->run_id);
+    struct fold fold = {.run = run_new(id)};
+    arena_init(&fold.arena);
+    int result = history->store->ops->read(history->store, id, 0, STORE_ALL_AGENTS, 0, fold_event,
+                                           &fold, err);
+    if (result == 0 && fold.err.class != ERR_NONE) {
+        *err = fold.err;
+        result = -1;
+    }
+    arena_release(&fold.arena);
+    if (result != 0)
+        run_free(fold.run);
+    *run = result == 0 ? fold.run : NULL;
+    return result;
+}
+
 static int copy_agent(void *user, const struct stored_agent *agent)
 {
     struct history_agents *agents = user;

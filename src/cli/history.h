@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/wire.h"
+#include "core/run/run.h"
 
 struct history {
     struct wire *wire;
@@ -30,6 +31,9 @@ struct history_run {
 };
 int history_run(struct history *history, struct history_run *copy, struct err *err) NODISCARD;
 void history_run_release(struct history_run *copy);
+
+/* The run as its log folds, with the same code that a resume uses. End it with run_free. */
+int history_fold(struct history *history, struct run **run, struct err *err) NODISCARD;
 
 /* Names and ids by agent number; the root is number 0. */
 struct history_agents {

@@ -18,6 +18,7 @@ enum outcome {
 };
 const char *outcome_text(enum outcome outcome);
 enum outcome outcome_parse(struct str text);
+bool ending_worked(enum outcome outcome); /* completed, or out of budget */
 
 enum phase {
     PHASE_NEW, /* created, has no slot yet */

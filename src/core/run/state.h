@@ -219,7 +219,6 @@ void agent_settle_stop(struct deciding *d,
 bool answer_corrected(struct deciding *d, struct agent *agent);
 /* An ending that counts as work has an answer that matches, or becomes an error. Response: the JSON alone. */
 void answer_settle(struct deciding *d, const struct agent *agent, struct ending *ending);
-bool ending_worked(enum outcome outcome); /* children.c: completed, or out of budget */
 
 /* checks.c: agents whose contract has checks */
 #define CORRECTIONS_MAX 2 /* of an answer or of work, in one attempt */

@@ -1,0 +1,99 @@
+/* What became of an agent's work, and where its report goes. Pure. */
+#include "core/report/report.h"
+
+/* A checkout of a repository that is cadre's own lies in it, at trees/RUN/NAME. */
+#define CHECKOUT_DEPTH 3
+
+bool report_stands_alone(const struct agent *child)
+{
+    return child->tree != NULL || child->contract.outputs.gate == GATE_RUN;
+}
+
+bool report_fails_gate(const struct agent *child)
+{
+    return child->contract.outputs.gate == GATE_RUN && child->phase == PHASE_DONE &&
+           !ending_worked(child->outcome);
+}
+
+/* Fills in what stands between < and >. */
+struct str report_path(const struct run *run, const struct agent *child, struct arena *arena)
+{
+    struct str pattern = child->contract.outputs.report_path_pattern;
+    struct buf out;
+    buf_init(&out, 65536);
+    for (size_t i = 0; i < pattern.n;) {
+        struct str rest = {pattern.p + i, pattern.n - i};
+        if (str_starts(rest, STR("<run>"))) {
+            buf_str(&out, run_id(run));
+            i += 5;
+        } else if (str_starts(rest, STR("<agent>"))) {
+            buf_str(&out, child->id);
+            i += 7;
+        } else if (str_starts(rest, STR("<idx>"))) {
+            buf_int(&out, child->contract.parent.step_idx);
+            i += 5;
+        } else {
+            buf_char(&out, pattern.p[i++]);
+        }
+    }
+    struct str path = arena_copy(arena, buf_view(&out));
+    buf_release(&out);
+    return path;
+}
+
+struct str report_run_path(const struct run *run, struct arena *arena)
+{
+    return arena_printf(arena, REPORT_DIRECTORY "/%.*s/" REPORT_RUN_NAME, STR_FMT(run_id(run)));
+}
+
+struct str report_work(const struct agent *agent)
+{
+    const struct tree *tree = agent->tree;
+    if (tree == NULL || tree->state == TREE_NONE)
+        return STR_NONE;
+    if (tree->kept.n > 0)
+        return STR("kept");
+    if (tree->state == TREE_IN_PLACE)
+        return STR("in_place");
+    if (tree->state != TREE_GONE)
+        return STR("open");
+    return ending_worked(agent->outcome) && !str_is(tree->merge, "no_changes") ? STR("merged")
+                                                                               : STR("unchanged");
+}
+
+/* For a shell. */
+static void add_word(struct buf *out, struct str word)
+{
+    buf_char(out, '\'');
+    for (size_t i = 0; i < word.n; i++) {
+        if (word.p[i] == '\'')
+            buf_text(out, "'\\''");
+        else
+            buf_char(out, word.p[i]);
+    }
+    buf_char(out, '\'');
+}
+
+struct str report_command(const struct agent *agent, struct arena *arena)
+{
+    const struct tree *tree = agent->tree;
+    struct buf out;
+    if (tree == NULL || tree->kept.n == 0)
+        return STR_NONE;
+    struct str repository = tree->path;
+    for (int i = 0; i < CHECKOUT_DEPTH && repository.n > 0; i++) {
+        const char *slash = memrchr(repository.p, '/', repository.n);
+        repository.n = slash != NULL ? (size_t)(slash - repository.p) : 0;
+    }
+    buf_init(&out, 65536);
+    buf_text(&out, "git ");
+    if (str_is(tree->strategy, "copy")) {
+        buf_text(&out, "--git-dir=");
+        add_word(&out, repository);
+        buf_char(&out, ' ');
+    }
+    buf_printf(&out, "diff %.*s %.*s", STR_FMT(tree->base_ref), STR_FMT(tree->kept));
+    struct str command = arena_copy(arena, buf_view(&out));
+    buf_release(&out);
+    return command;
+}
