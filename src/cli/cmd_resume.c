@@ -36,8 +36,10 @@ static enum exit_code show_ended(struct invocation *invocation, struct history *
     if (invocation->output.format == OUTPUT_TEXT && !quiet)
         output_print(&invocation->output, "run %s has already ended: %.*s\n", history->run_id.text,
                      STR_FMT(row->status));
-    if (ending_print(&invocation->output, history->store, id_str(&history->run_id),
-                     quiet ? ENDING_ANSWER : ENDING_ALL, clock_now_ms(), &code, &err) != 0)
+    struct ending_request request = {.run_id = id_str(&history->run_id),
+                                     .parts = quiet ? ENDING_ANSWER : ENDING_ALL,
+                                     .now = clock_now_ms()};
+    if (ending_print(&invocation->output, history->store, &request, &code, &err) != 0)
         return command_fail(invocation, &err);
     return code;
 }

@@ -27,6 +27,7 @@ static const struct option options[] = {
     {"output-schema", "FILE", "a JSON Schema that the answer must match"},
     {"record", "FILE", "write every exchange with a model to a new file"},
     {"replay", "FILE", "answer from such a file; no model is asked"},
+    {"apply", NULL, "take the result over into your checkout when the run completed"},
     {"quiet", NULL, "print nothing but the answer"},
     OPTIONS_COMMON,
     OPTION_END,
@@ -42,6 +43,8 @@ const struct command cmd_run = {
         "environment\n"
         "(OPENAI_API_KEY, ANTHROPIC_API_KEY), then from a server that answers on port 11434 or "
         "8080 of this\nmachine.\n"
+        "In a git repository the work is done in a tree of its own and stays on the branch "
+        "cadre/RUN/result, until\n`cadre apply` or --apply takes it over (docs/trees.md).\n"
         "Ctrl-C winds the run down in order. A second Ctrl-C stops the process at once; `cadre "
         "resume` then finishes\n"
         "the winding down.",
@@ -184,6 +187,7 @@ static enum exit_code run(struct invocation *invocation)
         .wire = wire,
         .kind = DRIVE_START,
         .volume = arguments_has(arguments, "quiet") ? DRIVE_QUIET : DRIVE_SHOWN,
+        .result = arguments_has(arguments, "apply") ? DRIVE_APPLIES : DRIVE_LEAVES_RESULT,
         .task = task,
         .output_schema = schema.n > 0 ? buf_view(&schema) : STR_NONE,
         .model = model != NULL ? model->model : config->settings.default_model,

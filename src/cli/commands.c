@@ -5,12 +5,12 @@
 #include <stdlib.h>
 
 extern const struct command cmd_run, cmd_agents, cmd_runs, cmd_show, cmd_events, cmd_tree,
-    cmd_resume, cmd_cancel, cmd_verify, cmd_replay, cmd_doctor, cmd_config, cmd_demo, cmd_version,
-    cmd_help, cmd_plan;
+    cmd_resume, cmd_cancel, cmd_apply, cmd_verify, cmd_replay, cmd_doctor, cmd_gc, cmd_config,
+    cmd_demo, cmd_version, cmd_help, cmd_plan;
 
 const struct command *const commands[] = {
-    &cmd_run,    &cmd_plan,   &cmd_agents,  &cmd_runs,   &cmd_show,   &cmd_events,
-    &cmd_tree,   &cmd_resume, &cmd_cancel,  &cmd_verify, &cmd_replay, &cmd_doctor,
+    &cmd_run,    &cmd_plan,   &cmd_agents,  &cmd_runs,   &cmd_show,   &cmd_events, &cmd_tree,
+    &cmd_resume, &cmd_cancel, &cmd_apply,   &cmd_verify, &cmd_replay, &cmd_doctor, &cmd_gc,
     &cmd_config, &cmd_demo,   &cmd_version, &cmd_help,   NULL,
 };
 
@@ -30,6 +30,11 @@ static const char json_lines[] =
     "| `progress` | while a long call works, at most ten times a second; left out for a reader "
     "that "
     "lags behind | `run_id`, `agent_id`, `call_id`, `text` |\n"
+    "| `apply` | with `--apply`, when the run completed | `run_id`, `outcome` (applied, "
+    "applied_before, "
+    "nothing, in_place, refused), `workspace_path`, `from`, `to`; where refused `reason`, "
+    "`command`, "
+    "`files` |\n"
     "| `result` | last, when the run ended | `run_id`, `run_status`, the result object's fields, "
     "`head` |\n"
     "| `error` | last, when it could not be brought to its end | `class`, `message` |\n";

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "cli/catchup.h"
-#include "cli/ending.h"
 #include "cli/lines.h"
 #include "cli/opening.h"
 #include "cli/question.h"
@@ -19,6 +18,7 @@
 #include "cli/screen.h"
 #include "cli/stall.h"
 #include "cli/text.h"
+#include "cli/wrapup.h"
 #include "os/clock.h"
 
 #define READER_CHECK_MS 20 /* at the end: whether the reader still takes something */
@@ -52,6 +52,7 @@ struct driver {
     int64_t reader_deadline;
     enum { STOP_NOT_ASKED, STOP_ASKED } stop;
     enum { DRIVER_RUNNING, DRIVER_ENDED } state;
+    struct wrapup wrapup;
     struct err failure;
 };
 
@@ -224,6 +225,8 @@ static void on_end(void *user, struct str run_id_text, const struct run *run,
     driver->state = DRIVER_ENDED;
     if (failure != NULL)
         driver->failure = *failure;
+    else
+        wrapup_note(&driver->wrapup, run);
     uv_stop(&driver->loop);
 }
 
@@ -478,7 +481,6 @@ static bool can_go_on(struct driver *driver)
 static enum exit_code finish(struct driver *driver)
 {
     struct invocation *invocation = driver->invocation;
-    struct store *store = NULL;
     struct err err = ERR_INIT;
     enum exit_code code = EXIT_CODE_FAILED;
     if (driver->failure.class != ERR_NONE) {
@@ -488,13 +490,13 @@ static enum exit_code finish(struct driver *driver)
                          driver->run_id.text);
         return code;
     }
-    if (wire_store(driver->drive->wire, &store, &err) != 0)
-        return command_fail(invocation, &err);
-    if (ending_print(driver->output, store, id_str(&driver->run_id),
-                     driver->display == DISPLAY_NOTHING ? ENDING_ANSWER : ENDING_ALL,
-                     clock_now_ms(), &code, &err) != 0)
+    driver->wrapup.wire = driver->drive->wire;
+    driver->wrapup.run_id = driver->run_id;
+    driver->wrapup.result = driver->drive->result == DRIVE_APPLIES ? WRAPUP_APPLIES : WRAPUP_LEAVES;
+    if (wrapup_print(&driver->wrapup, driver->output,
+                     driver->display == DISPLAY_NOTHING ? ENDING_ANSWER : ENDING_ALL, &code,
+                     &err) != 0)
         code = command_fail(invocation, &err);
-    store->ops->close(store);
     if (code == EXIT_CODE_DONE && driver->catchup.printed != driver->catchup.latest)
         code = EXIT_CODE_FAILED;
     return code;
@@ -549,6 +551,7 @@ enum exit_code drive_run(struct invocation *invocation, const struct drive *driv
     close_all(driver);
     uv_run(&driver->loop, UV_RUN_DEFAULT);
     view_release(&driver->view);
+    wrapup_release(&driver->wrapup);
     if (uv_loop_close(&driver->loop) != 0)
         output_error(driver->output, "bug: the loop still has open handles");
     free(driver);

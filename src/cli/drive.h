@@ -11,7 +11,8 @@ struct drive {
     struct wire *wire;
     enum { DRIVE_START, DRIVE_RESUME } kind;
     enum { DRIVE_SHOWN, DRIVE_QUIET } volume;
-    struct str task;              /* DRIVE_START */
+    enum { DRIVE_LEAVES_RESULT, DRIVE_APPLIES } result; /* APPLIES: when the run completed */
+    struct str task;                                    /* DRIVE_START */
     struct str output_schema;     /* DRIVE_START: of the answer, or STR_NONE */
     struct id run_id;             /* DRIVE_RESUME */
     struct str model;             /* for the first line: what the provider calls it, */

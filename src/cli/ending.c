@@ -6,7 +6,7 @@
 
 struct ending {
     struct output *output;
-    enum ending_parts parts;
+    const struct ending_request *request;
     char head[HASH_HEX + 1];
     enum exit_code code;
 };
@@ -40,6 +40,26 @@ static void print_json(const struct ending *ending, const struct stored_run *run
     buf_release(&line);
 }
 
+/* Where what it brought is. */
+static void print_places(const struct ending *ending, const struct stored_run *run,
+                         const struct js *result)
+{
+    struct output *output = ending->output;
+    struct str branch = js_get_str(result, "branch");
+    if (branch.n > 0) {
+        output_print(output, "result on branch ");
+        output_clean(output, branch, UTF8_ONE_LINE);
+        if (ending->request->taken == ENDING_SAYS_HOW)
+            output_print(output, "; take it over: cadre apply %.*s", STR_FMT(run->run_id));
+        output_print(output, "\n");
+    }
+    if (ending->request->report.n > 0) {
+        output_print(output, "report ");
+        output_clean(output, ending->request->report, UTF8_ONE_LINE);
+        output_print(output, "\n");
+    }
+}
+
 static void print_last_line(const struct ending *ending, const struct stored_run *run,
                             const struct js *result)
 {
@@ -57,8 +77,7 @@ static void print_last_line(const struct ending *ending, const struct stored_run
     buf_printf(&line, " tokens  %lld %s  ", (long long)run->children,
                run->children == 1 ? "child" : "children");
     text_duration(&line, run->finished_at - run->started_at);
-    buf_printf(&line, "\nrun %.*s  head %s\nnext: cadre show %.*s\n", STR_FMT(run->run_id),
-               ending->head, STR_FMT(run->run_id));
+    buf_printf(&line, "\nrun %.*s  head %s\n", STR_FMT(run->run_id), ending->head);
     output_print(output, "\n");
     output_styled(output, ending->code == EXIT_CODE_DONE ? STYLE_GREEN : STYLE_RED, run->status);
     struct str outcome = js_get_str(result, "status");
@@ -68,6 +87,8 @@ static void print_last_line(const struct ending *ending, const struct stored_run
         output_print(output, ")");
     }
     output_print(output, "%.*s", STR_FMT(buf_view(&line)));
+    print_places(ending, run, result);
+    output_print(output, "next: cadre show %.*s\n", STR_FMT(run->run_id));
     buf_release(&line);
 }
 
@@ -82,7 +103,7 @@ static int print_run(void *user, const struct stored_run *run)
     if (ending->output->format == OUTPUT_JSON) {
         print_json(ending, run, result);
     } else {
-        if (response.n > 0 && ending->parts == ENDING_ALL)
+        if (response.n > 0 && ending->request->parts == ENDING_ALL)
             output_print(ending->output, "\n");
         if (response.n > 0)
             output_clean(ending->output, response, UTF8_LINES);
@@ -91,23 +112,23 @@ static int print_run(void *user, const struct stored_run *run)
                          STR_FMT(error.n > 0        ? error
                                  : run->error.n > 0 ? run->error
                                                     : run->status));
-        if (ending->parts == ENDING_ALL)
+        if (ending->request->parts == ENDING_ALL)
             print_last_line(ending, run, result);
     }
     js_free(result);
     return 1;
 }
 
-int ending_print(struct output *output, struct store *store, struct str run_id,
-                 enum ending_parts parts, int64_t now, enum exit_code *code, struct err *err)
+int ending_print(struct output *output, struct store *store, const struct ending_request *request,
+                 enum exit_code *code, struct err *err)
 {
-    struct ending ending = {output, parts, {0}, EXIT_CODE_FAILED};
+    struct ending ending = {output, request, {0}, EXIT_CODE_FAILED};
     struct hash head;
     uint64_t seq;
-    if (store->ops->head(store, run_id, &seq, &head, err) != 0)
+    if (store->ops->head(store, request->run_id, &seq, &head, err) != 0)
         return -1;
     hash_hex(&head, ending.head);
-    if (store->ops->run(store, run_id, now, print_run, &ending, err) != 0)
+    if (store->ops->run(store, request->run_id, request->now, print_run, &ending, err) != 0)
         return -1;
     *code = ending.code;
     return 0;

@@ -8,10 +8,17 @@
 
 enum ending_parts { ENDING_ALL, ENDING_ANSWER };
 
+struct ending_request {
+    struct str run_id;
+    enum ending_parts parts;
+    int64_t now;
+    struct str report;                                 /* where it was published, or STR_NONE */
+    enum { ENDING_SAYS_HOW, ENDING_TAKEN_OVER } taken; /* SAYS_HOW: to take the result over */
+};
+
 /* NOT_FOUND for an unknown run. *code is the run's exit code; a run that has not ended counts as
  * failed. */
-int ending_print(struct output *output, struct store *store, struct str run_id,
-                 enum ending_parts parts, int64_t now, enum exit_code *code,
-                 struct err *err) NODISCARD;
+int ending_print(struct output *output, struct store *store, const struct ending_request *request,
+                 enum exit_code *code, struct err *err) NODISCARD;
 
 #endif

@@ -35,22 +35,37 @@ static void user_excludes(char path[GIT_PATH_MAX])
         path[0] = '\0';
 }
 
-/* Its directory lies in the store's, which comes first among what is hidden. */
-static void open_vcs(struct tool_services *services)
+int services_vcs_open(struct str state, struct vcs_port **port, struct err *err)
 {
-    char state[GIT_PATH_MAX], excludes[GIT_PATH_MAX] = "";
-    struct err err = ERR_INIT;
+    char directory[GIT_PATH_MAX], excludes[GIT_PATH_MAX] = "";
     struct git_vcs *vcs = calloc(1, sizeof *vcs);
     if (vcs == NULL)
         abort();
+    *port = NULL;
     user_excludes(excludes);
-    snprintf(state, sizeof state, "%.*s/git", STR_FMT(services->hidden[0]));
-    services->vcs = &vcs->port;
-    if (git_vcs_open(vcs, str_from(state), str_from(excludes), &err) != 0) {
-        services->vcs = NULL;
-        services->vcs_problem = STR("git is not installed on this machine");
+    snprintf(directory, sizeof directory, "%.*s/git", STR_FMT(state));
+    if (git_vcs_open(vcs, str_from(directory), str_from(excludes), err) != 0) {
         free(vcs);
+        return -1;
     }
+    *port = &vcs->port;
+    return 0;
+}
+
+void services_vcs_close(struct vcs_port *vcs)
+{
+    if (vcs != NULL)
+        free((char *)vcs - offsetof(struct git_vcs, port));
+}
+
+/* Its directory lies in the store's, which comes first among what is hidden. */
+static void open_vcs(struct tool_services *services)
+{
+    struct err err = ERR_INIT;
+    struct vcs_port *vcs = NULL;
+    if (services_vcs_open(services->hidden[0], &vcs, &err) != 0)
+        services->vcs_problem = STR("git is not installed on this machine");
+    services->vcs = vcs;
 }
 
 static int64_t megabytes(int64_t number)
@@ -116,8 +131,7 @@ void services_release(struct tool_services *services)
     tool_memory_free(services->memory);
     if (services->sandbox != NULL)
         sandbox_close(services->sandbox->self);
-    if (services->vcs != NULL)
-        free((char *)services->vcs - offsetof(struct git_vcs, port));
+    services_vcs_close((struct vcs_port *)services->vcs);
     *services = (struct tool_services){0};
 }
 

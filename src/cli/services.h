@@ -5,6 +5,7 @@
 
 #include "config/config.h"
 #include "port/tool.h"
+#include "port/vcs.h"
 
 /* hidden: the directories that no process may see; they must outlive the services. */
 void services_open(struct tool_services *services, const struct config *config,
@@ -12,6 +13,9 @@ void services_open(struct tool_services *services, const struct config *config,
 /* Notes in the settings which skills there are, for the root's contract and prompt. */
 void services_skills(struct config *config, struct str workspace);
 void services_release(struct tool_services *services);
+/* Version control alone, for a command. state: the store's directory. NOT_FOUND: there is no git on this machine. */
+int services_vcs_open(struct str state, struct vcs_port **vcs, struct err *err) NODISCARD;
+void services_vcs_close(struct vcs_port *vcs); /* NULL is fine */
 
 /* One attack on a wall of confined commands, and how it went. */
 struct services_wall {

@@ -301,6 +301,16 @@ int wire_find_run(struct wire *wire, struct store *store, struct str typed, stru
     return 0;
 }
 
+int wire_vcs(struct wire *wire, struct vcs_port **vcs, struct err *err)
+{
+    return services_vcs_open(wire->denied[0], vcs, err);
+}
+
+void wire_vcs_close(struct vcs_port *vcs)
+{
+    services_vcs_close(vcs);
+}
+
 /* --- engine
  * ------------------------------------------------------------------------------------------- */
 

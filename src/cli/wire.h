@@ -52,6 +52,11 @@ int wire_store(struct wire *wire, struct store **store, struct err *err) NODISCA
 int wire_find_run(struct wire *wire, struct store *store, struct str typed, struct id *run_id,
                   struct err *err) NODISCARD;
 
+/* Version control, with what it keeps beside this store; end it with wire_vcs_close. NOT_FOUND: there is no git. Blocking. */
+struct vcs_port;
+int wire_vcs(struct wire *wire, struct vcs_port **vcs, struct err *err) NODISCARD;
+void wire_vcs_close(struct vcs_port *vcs); /* NULL is fine */
+
 /* An engine on the loop with every adapter of this build. End it with wire_engine_free, which runs
  * the loop until all handles are closed. */
 int wire_engine(struct wire *wire, uv_loop_t *loop, const struct engine_watch *watch,

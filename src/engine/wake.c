@@ -2,6 +2,7 @@
  * nobody reads any more refuses the connection, which is how others learn that its owner is gone. Loop thread; inbox.c sends. */
 #include "engine/wake.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -148,4 +149,31 @@ enum wake_result wake_owner(struct str store_path, struct str owner)
     if (directory >= 0)
         close(directory);
     return result;
+}
+
+size_t wake_sweep(struct str store_path, enum wake_sweep what)
+{
+    struct err ignored = ERR_INIT;
+    struct stat status;
+    const struct dirent *entry;
+    size_t dead = 0;
+    int directory = open_directory(store_path, 0, &ignored);
+    int readable = directory >= 0 ? openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    DIR *opened = readable >= 0 ? fdopendir(readable) : NULL;
+    while (opened != NULL && (entry = readdir(opened)) != NULL) {
+        if (fstatat(directory, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+            !S_ISSOCK(status.st_mode) ||
+            wake_owner(store_path, str_from(entry->d_name)) != WAKE_GONE)
+            continue;
+        dead++;
+        if (what == WAKE_REMOVES)
+            unlinkat(directory, entry->d_name, 0);
+    }
+    if (opened != NULL)
+        closedir(opened);
+    else if (readable >= 0)
+        close(readable);
+    if (directory >= 0)
+        close(directory);
+    return dead;
 }

@@ -12,4 +12,8 @@ enum wake_result {
 
 enum wake_result wake_owner(struct str store_path, struct str owner);
 
+/* The sockets of processes that are gone: counts them, or removes them too. Returns how many. */
+enum wake_sweep { WAKE_COUNTS, WAKE_REMOVES };
+size_t wake_sweep(struct str store_path, enum wake_sweep what);
+
 #endif

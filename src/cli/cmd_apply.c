@@ -1,0 +1,53 @@
+/* `cadre apply`: takes the result of a run over into the checkout where it was made, and back. */
+#include "cli/apply.h"
+#include "cli/command.h"
+#include "cli/history.h"
+
+static enum exit_code run(struct invocation *invocation);
+
+static const struct option options[] = {
+    {"undo", NULL, "go back to what was there before"},
+    OPTIONS_COMMON,
+    OPTION_END,
+};
+
+const struct command cmd_apply = {
+    .name = "apply",
+    .summary = "take the result of a run over into your checkout, or back out",
+    .usage = "RUN [--undo]",
+    .details = "A run in a git repository leaves its work on the branch cadre/RUN/result. This "
+               "fast-forwards the checkout where\n"
+               "the run was started, wherever you are now. Where it has uncommitted changes or "
+               "other commits by now, nothing\n"
+               "is touched: the command to use instead is printed, and the exit code is 1.\n"
+               "--undo goes back while nothing else was committed on top.",
+    .example = "cadre apply last",
+    .options = options,
+    .operand_min = 1,
+    .operand_max = 1,
+    .run = run,
+};
+
+static enum exit_code run(struct invocation *invocation)
+{
+    struct history history;
+    struct arena arena;
+    struct apply_outcome outcome;
+    struct err err = ERR_INIT;
+    enum exit_code code;
+    if (history_open(&history, &invocation->arguments, &err) != 0)
+        return command_fail(invocation, &err);
+    arena_init(&arena);
+    struct apply apply = {
+        .wire = history.wire,
+        .store = history.store,
+        .run_id = history.run_id,
+        .direction = arguments_has(&invocation->arguments, "undo") ? APPLY_BACK : APPLY_FORWARD};
+    if (apply_run(&apply, &arena, &outcome, &err) == 0)
+        code = apply_print(&invocation->output, &apply, &outcome, APPLY_SHOWN);
+    else
+        code = command_fail(invocation, &err);
+    arena_release(&arena);
+    history_close(&history);
+    return code;
+}
