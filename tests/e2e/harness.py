@@ -214,9 +214,9 @@ class Workspace:
                           " ORDER BY a.agent_no", run_id)
 
     def tree(self):
-        """Every file of the working directory with its content."""
-        return {str(path.relative_to(self.files)): path.read_text()
-                for path in sorted(self.files.rglob("*")) if path.is_file()}
+        """Every file of the working directory with its content, but for git's own and published reports."""
+        files = {path.relative_to(self.files): path for path in sorted(self.files.rglob("*")) if path.is_file()}
+        return {str(name): path.read_text() for name, path in files.items() if name.parts[0] not in (".git", ".cadre")}
 
     def check_logs(self):
         """Every run of every test verifies and replays byte for byte, whatever happened to it."""
