@@ -124,6 +124,13 @@ static const char *skills_source(const struct explained *x)
     return x->request.skills.state == LIST_SET ? "registry and profile" : "parent";
 }
 
+static const char *network_source(const struct explained *x)
+{
+    if (!str_eq(x->child.permissions.network, x->root.permissions.network))
+        return x->role ? "role" : "profile";
+    return setting_source(x->settings->network, x->defaults.network);
+}
+
 static const struct value_row rows[] = {
     {"model", "model", model_source, NULL},
     {"model", "pool", model_source, NULL},
@@ -134,7 +141,7 @@ static const struct value_row rows[] = {
     {"permissions", "mcp_servers", skills_source, NULL},
     {"permissions", "read_paths", NULL, "parent"},
     {"permissions", "write_paths", write_source, NULL},
-    {"permissions", "network", NULL, "parent"},
+    {"permissions", "network", network_source, NULL},
     {"permissions", "can_spawn_children", spawn_source, NULL},
     {"permissions", "max_delegation_depth", NULL, "config"},
     {"permissions", "spawn_roles", spawn_source, NULL},

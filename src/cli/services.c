@@ -84,6 +84,8 @@ static void fill_options(const struct config_sandbox *config, struct sandbox_opt
         .environment_count = config->environment_count,
         .shown = config->shown,
         .shown_count = config->shown_count,
+        .relay = config->relay,
+        .relay_port = config->relay_port,
     };
     for (int wall = 0; wall < LAUNCH_WALL_COUNT; wall++)
         for (size_t i = 0; i < sizeof config->walls / sizeof config->walls[0]; i++)

@@ -199,6 +199,7 @@ static void fill_settings(struct config *config)
         config_entries_value(entries, KEY_INHERIT_MODE).number ? SWITCH_ON : SWITCH_OFF;
     settings->gate = (enum gate)config_entries_value(entries, KEY_GATE).number;
     settings->mode = (enum mode)config_entries_value(entries, KEY_MODE).number;
+    settings->network = (enum network)config_entries_value(entries, KEY_ACCESS_NETWORK).number;
 
     settings->overrides =
         arena_alloc(&config->arena, (entries->n + 1) * sizeof *settings->overrides);

@@ -50,6 +50,8 @@ struct config_sandbox {
     struct str *shown; /* absolute paths */
     size_t shown_count;
     int64_t processes, memory_mb, file_mb, open_files; /* UNLIMITED: built in */
+    struct str relay;                                  /* path of a socket, or empty */
+    int64_t relay_port;
 };
 
 struct config {

@@ -25,6 +25,22 @@ static int check_shown(const struct config *config, struct err *err)
     return 0;
 }
 
+/* A relay without a socket would refuse every command. */
+static int check_relay(const struct config *config, struct err *err)
+{
+    const struct config_entry *socket =
+        config_entries_find(config->entries, KEY_RELAY_SOCKET, STR(""), 0);
+    const struct config_entry *network =
+        config_entries_find(config->entries, KEY_ACCESS_NETWORK, STR(""), 0);
+    if (socket != NULL && socket->value.text.p[0] != '/')
+        return config_error(&socket->place, EXCERPT_LINE, err,
+                            "expected the absolute path of a unix socket");
+    if (socket == NULL && network != NULL && network->value.number == NETWORK_RELAY)
+        return config_error(&network->place, EXCERPT_LINE, err,
+                            "relay needs sandbox.relay.socket: what should it lead to?");
+    return 0;
+}
+
 int config_sandbox(struct config *config, struct err *err)
 {
     static const struct {
@@ -45,5 +61,8 @@ int config_sandbox(struct config *config, struct err *err)
     sandbox->memory_mb = config_entries_value(entries, KEY_SANDBOX_MEMORY).number;
     sandbox->file_mb = config_entries_value(entries, KEY_SANDBOX_FILE).number;
     sandbox->open_files = config_entries_value(entries, KEY_SANDBOX_OPEN_FILES).number;
-    return check_shown(config, err);
+    const struct config_entry *socket = config_entries_find(entries, KEY_RELAY_SOCKET, STR(""), 0);
+    sandbox->relay = socket != NULL ? arena_copy(&config->arena, socket->value.text) : STR("");
+    sandbox->relay_port = config_entries_value(entries, KEY_RELAY_PORT).number;
+    return check_relay(config, err) == 0 ? check_shown(config, err) : -1;
 }

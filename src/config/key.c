@@ -191,6 +191,7 @@ static const char *const expected_texts[TYPE_COUNT_OF_TYPES] = {
     [TYPE_GATE] = "parent or run",
     [TYPE_SPEED] = "instant or recorded",
     [TYPE_SCHEMA] = "a JSON Schema",
+    [TYPE_NETWORK] = "none, relay or full",
     [TYPE_SEARCH] = "searxng, brave or tavily",
 };
 

@@ -34,6 +34,7 @@ enum config_type {
     TYPE_COMMANDS, /* a list of commands for sh */
     TYPE_SCHEMA,   /* a JSON Schema for answers; its compact JSON inside */
     TYPE_SEARCH,   /* a kind of search service */
+    TYPE_NETWORK,
     TYPE_COUNT_OF_TYPES
 };
 
@@ -153,6 +154,8 @@ enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_AD
       "A JSON Schema that the child's answer must match: it is corrected twice, then it fails (`docs/doors.md`).") \
     X(PROFILE_CHECKS, "tools.spawn.profiles.*.outputs.checks", COMMANDS, WIDENS, "", 0, 0, \
       "Commands for `sh` that must succeed before the child's work counts as done. They run in the sandbox, in its workspace; one that fails is told to it twice, then it fails. Without this key: those of its role.") \
+    X(PROFILE_NETWORK, "tools.spawn.profiles.*.network", NETWORK, ADDS, "", 0, 0, \
+      "What the child's commands reach, where that is less than its parent's. Without this key: as its parent's.") \
     X(ROLE_CHECKS, "roles.*.outputs.checks", COMMANDS, WIDENS, "", 0, 0, \
       "The same for children with this role. Without this key: those of `sub_agent.outputs.checks`.") \
     X(CHILD_CHECKS, "sub_agent.outputs.checks", COMMANDS, WIDENS, "", 0, 0, \
@@ -171,6 +174,10 @@ enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_AD
       "Whether `web_fetch` may reach addresses that are not public: this machine, the local network, link-local and other reserved ranges.") \
     X(ROLE_DIRECTORIES, "roles.*.write_directories", NAMES, WIDENS, "", 0, 0, \
       "For `tester` alone: names of directories, at any depth, that it may write to besides `test`, `tests`, `spec` and `__tests__`.") \
+    X(ROLE_NETWORK, "roles.*.network", NETWORK, NARROWS, "full", 0, 0, \
+      "What commands of children with this role reach, where that is less than their parent's.") \
+    X(ACCESS_NETWORK, "access.network", NETWORK, NARROWS, "none", 0, 0, \
+      "What commands of agents reach (`shell`, `test`, checks). `none`: nothing but themselves. `relay`: besides, one port of their loopback that leads to `sandbox.relay.socket`. `full`: what this machine reaches, its own servers included. Children have their parent's or less.") \
     X(MODE, "mode", MODE, NARROWS, "safe", 0, 0, \
       "What tools may do without asking.") \
     X(PERMISSION, "permissions.*", PERMISSION, NARROWS, "", 0, 0, \
@@ -205,6 +212,10 @@ enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_AD
       "Megabytes of one file that a confined command writes.") \
     X(SANDBOX_OPEN_FILES, "sandbox.open_files", COUNT, NARROWS, "8192", 32, 1000000, \
       "Files that one confined process may have open.") \
+    X(RELAY_SOCKET, "sandbox.relay.socket", TEXT, NEVER, "", 0, 0, \
+      "Absolute path of a unix socket to which commands with `access.network: relay` are led: a proxy of yours that decides what may be reached. Nothing else of the machine can be.") \
+    X(RELAY_PORT, "sandbox.relay.port", COUNT, NEVER, "8118", 1024, 65535, \
+      "Port of 127.0.0.1, inside, that leads to it. A program that takes a proxy from its environment is told by `sandbox.environment`.") \
     X(STORE, "store", TEXT, NEVER, "", 0, 0, \
       "File of the database. A relative path starts at the config file's directory, `~/` at your home. Without it: `$XDG_STATE_HOME/cadre/cadre.db`, else `~/.local/state/cadre/cadre.db`.")
 /* clang-format on */

@@ -23,6 +23,12 @@ static struct str schema_of(const struct config *config, struct str profile)
     return entry ? entry->value.text : STR_NONE;
 }
 
+static struct str network_of(const struct config *config, struct str profile)
+{
+    const struct config_entry *entry = find(config, KEY_PROFILE_NETWORK, profile);
+    return entry ? str_from(network_text((enum network)entry->value.number)) : STR_NONE;
+}
+
 static struct list names_of(struct config *config, enum config_key_id key, struct str profile)
 {
     const struct config_entry *entry = find(config, key, profile);
@@ -95,6 +101,14 @@ static int read_roles(struct config *config, struct err *err)
             settings->role_checks[settings->role_checks_count++] =
                 (struct role_checks){entry->name, checks_of(config, entry->key->id, entry->name)};
     }
+    settings->role_networks =
+        arena_alloc(&config->arena, (entries->n + 1) * sizeof *settings->role_networks);
+    for (size_t i = 0; i < entries->n; i++) {
+        const struct config_entry *entry = &entries->items[i];
+        if (entry->key->id == KEY_ROLE_NETWORK)
+            settings->role_networks[settings->role_network_count++] =
+                (struct role_network){entry->name, (enum network)entry->value.number};
+    }
     return 0;
 }
 
@@ -138,6 +152,7 @@ int config_profiles(struct config *config, struct err *err)
             .pool = text_of(config, KEY_PROFILE_POOL, name),
             .schema = schema_of(config, name),
             .checks = checks_of(config, KEY_PROFILE_CHECKS, name),
+            .network = network_of(config, name),
         };
     }
     return 0;

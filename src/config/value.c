@@ -104,6 +104,7 @@ static bool number_parse(const struct config_key *key, struct str text, enum yam
     struct err unused = ERR_INIT;
     enum mode mode;
     enum permission permission;
+    enum network network;
     switch (key->type) {
     case TYPE_SWITCH:
         *number = str_is(text, "true");
@@ -130,6 +131,11 @@ static bool number_parse(const struct config_key *key, struct str text, enum yam
         if (permission_parse(text, &permission, &unused) != 0 || permission == PERMIT_HIDDEN)
             return false;
         *number = permission;
+        return true;
+    case TYPE_NETWORK:
+        if (!network_parse(text, &network))
+            return false;
+        *number = network;
         return true;
     case TYPE_GATE:
         *number = str_is(text, "run") ? GATE_RUN : GATE_PARENT;
@@ -279,6 +285,9 @@ void config_value_print(const struct config_key *key, const struct config_value 
         return;
     case TYPE_PERMISSION:
         buf_text(out, permission_text((enum permission)value->number));
+        return;
+    case TYPE_NETWORK:
+        buf_text(out, network_text((enum network)value->number));
         return;
     case TYPE_GATE:
         buf_text(out, value->number == GATE_RUN ? "run" : "parent");

@@ -83,9 +83,11 @@ static void set_prepared(struct work *work, const struct effect *effect)
 /* Of a contract's word. What is not known is no network. */
 static enum sandbox_network network_of(struct str network)
 {
-    return str_is(network, "full")    ? SANDBOX_NET_FULL
-           : str_is(network, "relay") ? SANDBOX_NET_RELAY
-                                      : SANDBOX_NET_NONE;
+    static const enum sandbox_network of[NETWORK_COUNT] = {[NETWORK_NONE] = SANDBOX_NET_NONE,
+                                                           [NETWORK_RELAY] = SANDBOX_NET_RELAY,
+                                                           [NETWORK_FULL] = SANDBOX_NET_FULL};
+    enum network word = NETWORK_NONE;
+    return network_parse(network, &word) ? of[word] : SANDBOX_NET_NONE;
 }
 
 /* Until the first of its deadlines; what is not limited has no end. */

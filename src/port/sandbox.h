@@ -14,7 +14,7 @@
 
 enum sandbox_network {
     SANDBOX_NET_NONE,
-    SANDBOX_NET_RELAY, /* one unix socket, reached through a port of the loopback */
+    SANDBOX_NET_RELAY, /* one unix socket of the operator's, reached through a port of the loopback */
     SANDBOX_NET_FULL,
 };
 
@@ -34,8 +34,6 @@ struct sandbox_walls {
     const struct str *hidden; /* absolute directories that must not be seen, wherever they lie */
     size_t hidden_count;
     enum sandbox_network network;
-    struct str relay; /* RELAY: the socket's path */
-    int64_t relay_port;
     struct sandbox_limits limits;
 };
 

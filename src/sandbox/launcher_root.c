@@ -420,7 +420,7 @@ void launch_make_root(struct launch *launch)
     if (launch->relay[0] != '\0') {
         launch->relay_socket = open(launch->relay, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (launch->relay_socket < 0)
-            launch_fail(WALL, "cannot open the relay's socket %s", launch->relay);
+            launch_fail("relay", "cannot open the relay's socket %s", launch->relay);
     }
     make_tmp(&root);
     make_system(launch, &root);

@@ -196,7 +196,7 @@ static void fill_numbers(const struct policy *policy, struct launch_head *head)
     head->network = policy->walls->network == SANDBOX_NET_FULL    ? LAUNCH_NET_FULL
                     : policy->walls->network == SANDBOX_NET_RELAY ? LAUNCH_NET_RELAY
                                                                   : LAUNCH_NET_NONE;
-    head->relay_port = (uint32_t)policy->walls->relay_port;
+    head->relay_port = (uint32_t)policy->options->relay_port;
     head->processes = limit(asked->processes, most->processes, PROCESSES_DEFAULT);
     if (head->processes < PROCESSES_LEAST)
         head->processes = PROCESSES_LEAST;
@@ -216,7 +216,7 @@ static void add_names(const struct policy *policy, struct list *list)
     list_add(list, at_root ? walls->workspace_path
                            : arena_printf(policy->arena, "%.*s/%.*s",
                                           STR_FMT(walls->workspace_path), STR_FMT(directory)));
-    list_add(list, walls->network == SANDBOX_NET_RELAY ? walls->relay : STR(""));
+    list_add(list, walls->network == SANDBOX_NET_RELAY ? policy->options->relay : STR(""));
     list_add(list, str_from(policy->tmp));
 }
 
@@ -244,6 +244,15 @@ static int check_without_namespaces(const struct policy *policy, struct err *err
                 STR_FMT(hidden));
     }
     return 0;
+}
+
+static int check_relay(const struct policy *policy, struct err *err)
+{
+    if (policy->walls->network != SANDBOX_NET_RELAY || policy->options->relay.n > 0)
+        return 0;
+    return err_set(err, ERR_DENIED,
+                   "nothing was run: the network is \"relay\", and `sandbox: {relay: {socket: "
+                   "PATH}}` in the user's config does not say to which socket it leads");
 }
 
 /* Where a descriptor really leads; empty when that cannot be told. */
@@ -312,7 +321,7 @@ int policy_print(const struct policy *policy, struct guards *guards, struct buf 
         add_all(&area, &head.shown, policy->options->shown, policy->options->shown_count) &&
         add_hidden(policy, &area, &head.hidden);
     struct list views = list_begin(&area, &head.views);
-    int result = check_without_namespaces(policy, err);
+    int result = check_without_namespaces(policy, err) == 0 ? check_relay(policy, err) : -1;
     if (result == 0 && str_is(policy->walls->workspace_path, "/"))
         result = err_set(err, ERR_DENIED,
                          "nothing was run: the root of the file system cannot be a workspace");

@@ -16,6 +16,8 @@ struct sandbox_options {
     size_t environment_count;
     const struct str *shown; /* further absolute paths that commands may read */
     size_t shown_count;
+    struct str relay; /* absolute path of the socket to which a relay leads; empty: there is none */
+    int64_t relay_port;
 };
 
 /* "namespaces": the name of a wall's switch. */

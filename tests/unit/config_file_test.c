@@ -11,7 +11,7 @@
 
 static void each_wrong_file_names_line_column_and_what_is_expected(void **state)
 {
-    walk_fixtures(*state, "fixtures/config/bad", USER_FILE, 72);
+    walk_fixtures(*state, "fixtures/config/bad", USER_FILE, 74);
 }
 
 static void a_project_file_that_is_a_link_is_refused(void **state)

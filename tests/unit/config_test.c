@@ -48,6 +48,11 @@ static void every_key_of_a_file_reaches_the_settings(void **state)
     assert_int_equal(settings->attempt_timeout_ms, 30000);
     assert_int_equal(settings->max_retries, 0);
     assert_int_equal(settings->mode, MODE_AUTO);
+    assert_int_equal(settings->network, NETWORK_FULL);
+    assert_int_equal(settings_role_network(settings, STR("tester")), NETWORK_RELAY);
+    assert_int_equal(settings_role_network(settings, STR("executor")), NETWORK_FULL);
+    check_str(room->config.sandbox.relay, "/run/proxy.socket");
+    assert_int_equal(room->config.sandbox.relay_port, 3128);
     assert_int_equal(settings->override_count, 2);
     check_str(settings->overrides[0].tool, "shell");
     assert_int_equal(settings->overrides[0].permission, PERMIT_DENY);
@@ -96,7 +101,7 @@ static void a_project_file_that_widens_is_refused(void **state)
 {
     struct room *room = *state;
     room_copy(room, USER_FILE, "fixtures/config/project-user.yaml");
-    walk_fixtures(room, "fixtures/config/project-bad", PROJECT_FILE, 17);
+    walk_fixtures(room, "fixtures/config/project-bad", PROJECT_FILE, 20);
 }
 
 static void a_project_file_may_narrow(void **state)
@@ -337,6 +342,7 @@ static void the_tables_defaults_are_those_of_the_settings(void **state)
     assert_int_equal(settings->hard_stop_at, defaults.hard_stop_at);
     assert_int_equal(settings->mode, defaults.mode);
     assert_int_equal(settings->gate, defaults.gate);
+    assert_int_equal(settings->network, defaults.network);
     assert_int_equal(settings->sub_agent_enabled, defaults.sub_agent_enabled);
     assert_int_equal(settings->inherit_mode, defaults.inherit_mode);
     assert_int_equal(settings->spawn_enabled, defaults.spawn_enabled);

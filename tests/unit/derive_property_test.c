@@ -19,6 +19,7 @@ struct world {
     struct arena arena;
     struct settings settings;
     struct model_settings models[4];
+    struct role_network of_reviewers;
     size_t accepted, refused, narrowed;
 };
 
@@ -102,6 +103,10 @@ static void random_settings(struct world *w)
         s->available_tools = random_list(w, random_tool, 40);
         list_add(&w->arena, &s->available_tools, STR("spawn_agent"));
     }
+    s->network = (enum network)pick(w, NETWORK_COUNT);
+    w->of_reviewers = (struct role_network){STR("reviewer"), (enum network)pick(w, NETWORK_COUNT)};
+    s->role_networks = &w->of_reviewers;
+    s->role_network_count = (size_t)pick(w, 2);
     s->override_count = (size_t)pick(w, 4);
     s->overrides = arena_alloc(&w->arena, 4 * sizeof *s->overrides);
     for (size_t i = 0; i < s->override_count; i++) {
@@ -143,6 +148,8 @@ static struct delegation random_request(struct world *w, const struct contract *
         r.write_paths = random_list(w, random_path, 5);
     if (pick(w, 4) == 0)
         r.working_directory = random_path(w);
+    if (pick(w, 4) == 0)
+        r.network = PICK_TEXT(w, "none", "relay", "full");
     if (pick(w, 4) == 0)
         r.model = PICK_TEXT(w, "one", "two", "three", "four", "five");
     r.asked.tool_calls = random_wish(w, 1, 300);
@@ -323,7 +330,9 @@ static const char *second_check(const struct contract *child, const struct contr
         !all_beneath(&child->permissions.read_paths, &parent->permissions.read_paths))
         return "paths";
     if (!str_eq(child->permissions.network, parent->permissions.network) &&
-        !str_is(child->permissions.network, "none"))
+        !str_is(child->permissions.network, "none") &&
+        !(str_is(child->permissions.network, "relay") &&
+          str_is(parent->permissions.network, "full")))
         return "network";
     if (!all_in(&child->permissions.skills, &parent->permissions.skills) ||
         !all_in(&child->permissions.mcp_servers, &parent->permissions.mcp_servers))

@@ -504,6 +504,46 @@ static void the_prompt_says_task_place_budget_and_style(void **state)
     buf_release(&prompt);
 }
 
+/* Network */
+
+static void the_network_is_what_config_says_and_never_more_below(void **state)
+{
+    struct fixture *f = *state;
+    derive_ok(f);
+    check_str(f->root.permissions.network, "none");
+    f->settings.network = NETWORK_RELAY;
+    f->request.network = STR("full");
+    derive_ok(f);
+    check_str(f->root.permissions.network, "relay");
+    check_str(f->child.permissions.network, "relay");
+    const struct clamp *clamp = clamp_find(&f->child, "permissions.network", "parent");
+    assert_non_null(clamp);
+    check_str(clamp->asked, "\"full\"");
+    check_str(clamp->got, "\"relay\"");
+}
+
+static void roles_and_profiles_narrow_the_network(void **state)
+{
+    struct fixture *f = *state;
+    struct role_network of_testers = {STR("tester"), NETWORK_NONE};
+    f->settings.network = NETWORK_FULL;
+    f->settings.role_networks = &of_testers;
+    f->settings.role_network_count = 1;
+    f->request.role = STR("executor");
+    derive_ok(f);
+    check_str(f->child.permissions.network, "full");
+    f->request.role = STR("tester");
+    derive_ok(f);
+    check_str(f->child.permissions.network, "none");
+    f->request.role = STR_NONE;
+    f->request.network = STR("relay");
+    derive_ok(f);
+    check_str(f->child.permissions.network, "relay");
+    assert_int_equal(f->child.receipt.clamp_count, 0);
+    f->request.network = STR("everything");
+    derive_fails(f, ERR_USAGE, "network must be none, relay or full");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -544,6 +584,8 @@ int main(void)
         TEST(a_child_knows_its_parent_and_step),
         TEST(a_title_is_cut_at_120_characters),
         TEST(the_prompt_says_task_place_budget_and_style),
+        TEST(the_network_is_what_config_says_and_never_more_below),
+        TEST(roles_and_profiles_narrow_the_network),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -160,8 +160,9 @@ static void a_relay_reaches_its_socket_and_nothing_else(void **state)
     assert_int_equal(listen(listener, 4), 0);
     assert_int_equal(pthread_create(&thread, NULL, serve, &listener), 0);
     room->walls.network = SANDBOX_NET_RELAY;
-    room->walls.relay = str_from(address.sun_path);
-    room->walls.relay_port = 8123;
+    room->options.relay = str_from(address.sun_path);
+    room->options.relay_port = 8123;
+    sandbox_room_reopen(room);
     assert_int_equal(
         sandbox_room_run(room, "perl -e 'use Socket; socket(S, 2, 1, 0); connect(S, "
                                "pack_sockaddr_in(8123, INADDR_LOOPBACK)) or exit 1; syswrite(S, "
@@ -171,6 +172,15 @@ static void a_relay_reaches_its_socket_and_nothing_else(void **state)
     assert_string_equal(sandbox_room_output(room), "heard hello\n");
     pthread_join(thread, NULL);
     close(listener);
+}
+
+static void a_relay_without_a_socket_is_refused(void **state)
+{
+    struct sandbox_room *room = *state;
+    room->walls.network = SANDBOX_NET_RELAY;
+    assert_int_equal(sandbox_room_try(room, "touch made"), -1);
+    assert_int_equal(room->err.class, ERR_DENIED);
+    assert_non_null(strstr(room->err.message, "sandbox: {relay: {socket: PATH}}"));
 }
 
 /* --- refusals ---------------------------------------------------------------------------------------------------------------- */
@@ -326,6 +336,7 @@ int main(void)
         ROOM(the_operator_can_pass_variables_on),
         ROOM(a_compiler_and_a_repository_of_its_own_work),
         ROOM(a_relay_reaches_its_socket_and_nothing_else),
+        ROOM(a_relay_without_a_socket_is_refused),
         ROOM(without_namespaces_it_refuses_and_names_the_switch),
         ROOM(with_the_switch_off_it_runs_there_and_says_so),
         ROOM(without_namespaces_landlock_still_guards_files),

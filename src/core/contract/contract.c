@@ -126,16 +126,13 @@ static bool writes_within(const struct contract *child, const struct contract *p
 /* An unknown word is wider than everything as a child's and narrower as a parent's: both refuse. */
 static int network_rank(struct str network, int unknown)
 {
-    static const char *const ranks[] = {"none", "relay", "full"};
-    for (int i = 0; i < 3; i++)
-        if (str_is(network, ranks[i]))
-            return i;
-    return unknown;
+    enum network rank;
+    return network_parse(network, &rank) ? (int)rank : unknown;
 }
 
 static bool network_within(const struct contract *child, const struct contract *parent)
 {
-    return network_rank(child->permissions.network, 3) <=
+    return network_rank(child->permissions.network, NETWORK_COUNT) <=
            network_rank(parent->permissions.network, -1);
 }
 

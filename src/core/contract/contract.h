@@ -109,6 +109,7 @@ struct delegation {
     struct list
         checks; /* that the work must pass; absent: the role's, else those of all children */
     struct list context_files;
+    struct str network; /* of processes; STR_NONE: the role's, else as the parent's */
     struct str role, mode;
     struct list allowed_tools;
     struct limits asked; /* ASK_NOTHING per field */

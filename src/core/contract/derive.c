@@ -408,8 +408,6 @@ static int fill_outputs(struct derivation *d, struct err *err)
     if (d->request->model_asked.p)
         clamp_record(d, "model.model", json_of_text(d->arena, d->request->model_asked),
                      json_of_text(d->arena, out->model.model), "profile");
-    out->permissions.network =
-        parent ? arena_copy(d->arena, parent->permissions.network) : STR("none");
     out->execution.close = parent && d->settings->hold_children ? CLOSE_HELD : CLOSE_ON_COMPLETION;
     out->isolation.strategy = isolation_strategy(d);
     out->isolation.ownership = list_copy(d->arena, &d->request->ownership);
@@ -509,6 +507,7 @@ static const derive_step child_steps[] = {
     narrow_mode,
     narrow_tools,
     narrow_paths,
+    narrow_network,
     narrow_limits,
     /* the rest */
     fill_identity,
@@ -534,6 +533,7 @@ static const derive_step root_steps[] = {
     narrow_mode,
     narrow_tools,
     narrow_paths,
+    narrow_network,
     narrow_limits,
     /* the rest */
     fill_identity,

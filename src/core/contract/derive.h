@@ -26,6 +26,7 @@ struct derivation {
 int narrow_mode(struct derivation *d, struct err *err);
 int narrow_tools(struct derivation *d, struct err *err);
 int narrow_paths(struct derivation *d, struct err *err);
+int narrow_network(struct derivation *d, struct err *err);
 int narrow_limits(struct derivation *d, struct err *err);
 
 void clamp_record(struct derivation *d, const char *field, struct str asked, struct str got,

@@ -291,6 +291,11 @@ static bool json_is_none(const void *at)
     return ((const struct str *)at)->p == NULL;
 }
 
+static bool text_is_empty(const void *at)
+{
+    return ((const struct str *)at)->n == 0;
+}
+
 static bool list_is_empty(const void *at)
 {
     return ((const struct list *)at)->n == 0;
@@ -302,6 +307,7 @@ static bool count_is_zero(const void *at)
 }
 
 const struct field_kind field_text = {text_print, text_parse, NULL, text_field_own};
+const struct field_kind field_text_if_any = {text_print, text_parse, text_is_empty, text_field_own};
 const struct field_kind field_text_or_null = {text_print, text_or_null_parse, NULL, text_field_own};
 const struct field_kind field_count = {limit_print, count_parse, NULL, NULL};
 const struct field_kind field_limit = {limit_print, limit_parse, NULL, NULL};

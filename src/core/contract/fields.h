@@ -29,6 +29,8 @@ struct field {
 
 /* struct str: a string; a string, or null for STR_NONE */
 extern const struct field_kind field_text, field_text_or_null;
+/* struct str: a string; a missing key leaves it, an empty one is not printed */
+extern const struct field_kind field_text_if_any;
 /* int64_t: 0 or more; 0 or more, or null for UNLIMITED */
 extern const struct field_kind field_count, field_limit;
 /* int64_t: as field_count; a missing key leaves it, 0 is not printed */

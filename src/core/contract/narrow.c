@@ -1,4 +1,4 @@
-/* The clamps: mode, tools, paths and limits of a contract in the making only ever get narrower
+/* The clamps: mode, tools, paths, network and limits of a contract in the making only ever get narrower
  * here, and whatever was asked for (or set by a role or a default) and not granted leaves a
  * record in the receipt. Inherited values that nobody asked for are narrowed without a record.
  * Layers are derive.c's work. Pure; any thread. */
@@ -458,6 +458,28 @@ int narrow_paths(struct derivation *d, struct err *err)
         return err_set(err, ERR_USAGE, "write_paths: too many of them for this role");
     out->permissions.write_paths = paths;
     return working_directory_set(d, err);
+}
+
+/* Network */
+
+int narrow_network(struct derivation *d, struct err *err)
+{
+    enum network ceiling = d->parent ? NETWORK_NONE : d->settings->network;
+    if (d->parent) /* a word that is not known stays none */
+        network_parse(d->parent->permissions.network, &ceiling);
+    enum network wanted = NETWORK_FULL;
+    bool asked = d->request->network.n > 0;
+    if (d->role)
+        wanted = settings_role_network(d->settings, str_from(d->role->name));
+    if (asked && !network_parse(d->request->network, &wanted))
+        return err_set(err, ERR_USAGE, "network must be none, relay or full");
+    enum network got = wanted < ceiling ? wanted : ceiling;
+    if (asked && got != wanted)
+        clamp_record(
+            d, "permissions.network", json_of_text(d->arena, str_from(network_text(wanted))),
+            json_of_text(d->arena, str_from(network_text(got))), d->parent ? "parent" : "config");
+    d->out->permissions.network = str_from(network_text(got));
+    return 0;
 }
 
 /* Limits */

@@ -81,6 +81,23 @@ int permission_parse(struct str text, enum permission *permission, struct err *e
                    (int)(text.n < 64 ? text.n : 64), text.p ? text.p : "");
 }
 
+static const char *const network_texts[NETWORK_COUNT] = {"none", "relay", "full"};
+
+const char *network_text(enum network network)
+{
+    return (unsigned)network < NETWORK_COUNT ? network_texts[network] : "none";
+}
+
+bool network_parse(struct str text, enum network *network)
+{
+    for (int i = NETWORK_NONE; i < NETWORK_COUNT; i++)
+        if (str_is(text, network_texts[i])) {
+            *network = (enum network)i;
+            return true;
+        }
+    return false;
+}
+
 bool mode_ask_is_allow(enum mode mode)
 {
     return mode == MODE_AUTO || mode == MODE_DANGEROUS;

@@ -32,6 +32,12 @@ bool mode_within(enum mode narrow, enum mode wide);
 bool mode_ask_is_allow(enum mode mode);
 int permission_parse(struct str text, enum permission *permission, struct err *err);
 
+/* What processes reach, in the order of how much: none; one socket of the operator's; what the machine does. */
+enum network { NETWORK_NONE, NETWORK_RELAY, NETWORK_FULL, NETWORK_COUNT };
+const char *network_text(enum network network);
+/* False for any other word, which leaves *network alone. */
+bool network_parse(struct str text, enum network *network);
+
 /* Who asks: a root with a terminal may be asked; for everybody else `ask` is decided here: allow
  * in auto and dangerous for children, deny otherwise; a root without a terminal: deny. ask_user
  * is for a root with a terminal alone. */

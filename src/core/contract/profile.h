@@ -12,6 +12,7 @@ struct profile {
     struct list tools;             /* empty: all of the parent's */
     struct str pool;               /* empty: the parent's */
     struct list checks; /* commands that the child's work must pass; absent: the role's */
+    struct str network; /* of the child's processes; empty: the role's, else the parent's */
     struct str schema;  /* of the child's answer, compact JSON, or STR_NONE */
 };
 

@@ -65,6 +65,14 @@ struct str settings_role_schema(const struct settings *settings, struct str role
     return STR_NONE;
 }
 
+enum network settings_role_network(const struct settings *settings, struct str role)
+{
+    for (size_t i = 0; i < settings->role_network_count; i++)
+        if (str_eq(settings->role_networks[i].role, role))
+            return settings->role_networks[i].network;
+    return NETWORK_FULL;
+}
+
 /* Kinds that only settings have. Their rows have offset 0: the value is the whole struct. */
 
 #define MODEL(member) offsetof(struct model_settings, member)
@@ -161,6 +169,7 @@ static const struct field profile_fields[] = {
     {"tools", &field_list, PROFILE(tools), NULL},
     {"pool", &field_text_or_null, PROFILE(pool), NULL},
     {"schema", &field_json_if_any, PROFILE(schema), NULL},
+    {"network", &field_text_if_any, PROFILE(network), NULL},
     {"checks", &field_list_if_set, PROFILE(checks), NULL},
     {0},
 };
@@ -310,6 +319,65 @@ static bool role_checks_are_none(const void *at)
     return ((const struct settings *)at)->role_checks_count == 0;
 }
 
+static int network_read(const struct js *value, const char *where, enum network *network,
+                        struct err *err)
+{
+    return network_parse(js_str(value), network)
+               ? 0
+               : err_set(err, ERR_CORRUPT, "%s: expected none, relay or full", where);
+}
+
+static void network_print(struct jw *w, const void *at)
+{
+    jw_text(w, network_text(((const struct settings *)at)->network));
+}
+
+static int network_field_parse(struct arena *arena, const struct js *value, const char *where,
+                               void *at, struct err *err)
+{
+    return network_read(value, where, &((struct settings *)at)->network, err);
+}
+
+static bool network_is_none(const void *at)
+{
+    return ((const struct settings *)at)->network == NETWORK_NONE;
+}
+
+static void role_networks_print(struct jw *w, const void *at)
+{
+    const struct settings *settings = at;
+    jw_object(w);
+    for (size_t i = 0; i < settings->role_network_count; i++) {
+        jw_key_str(w, settings->role_networks[i].role);
+        jw_text(w, network_text(settings->role_networks[i].network));
+    }
+    jw_end_object(w);
+}
+
+static int role_networks_parse(struct arena *arena, const struct js *value, const char *where,
+                               void *at, struct err *err)
+{
+    struct settings *settings = at;
+    size_t n = js_count(value), done = 0;
+    struct str key;
+    const struct js *network;
+    if (js_kind(value) != JS_OBJECT || n > LIST_ITEMS_MAX)
+        return err_set(err, ERR_CORRUPT, "%s: expected roles and networks", where);
+    settings->role_networks = arena_alloc(arena, (n + 1) * sizeof *settings->role_networks);
+    for (void *i = js_next(value, NULL, &key, &network); i; i = js_next(value, i, &key, &network)) {
+        settings->role_networks[done].role = arena_copy(arena, key);
+        if (network_read(network, where, &settings->role_networks[done++].network, err) != 0)
+            return -1;
+    }
+    settings->role_network_count = done;
+    return 0;
+}
+
+static bool role_networks_are_none(const void *at)
+{
+    return ((const struct settings *)at)->role_network_count == 0;
+}
+
 static void overrides_print(struct jw *w, const void *at)
 {
     const struct settings *settings = at;
@@ -429,6 +497,10 @@ static const struct field_kind role_outputs_kind = {role_outputs_print, role_out
 static const struct field_kind skills_kind = {skills_print, skills_parse, skills_are_none, NULL};
 static const struct field_kind role_checks_kind = {role_checks_print, role_checks_parse,
                                                    role_checks_are_none, NULL};
+static const struct field_kind network_kind = {network_print, network_field_parse, network_is_none,
+                                               NULL};
+static const struct field_kind role_networks_kind = {role_networks_print, role_networks_parse,
+                                                     role_networks_are_none, NULL};
 static const struct field_kind overrides_kind = {overrides_print, overrides_parse, NULL, NULL};
 static const struct field_kind enabled_kind = {enabled_print, enabled_parse, NULL, NULL};
 static const struct field_kind inherit_kind = {inherit_print, inherit_parse, NULL, NULL};
@@ -495,6 +567,8 @@ static const struct field settings_fields[] = {
     {"review_rounds", &field_count_if_any, SETTING(review_rounds), NULL},
     {"approval_timeout_ms", &field_count_if_any, SETTING(approval_timeout_ms), NULL},
     {"skills", &skills_kind, 0, NULL},
+    {"network", &network_kind, 0, NULL},
+    {"role_networks", &role_networks_kind, 0, NULL},
     {0},
 };
 #undef SETTING

@@ -83,6 +83,12 @@ struct settings {
         struct list checks;
     } * role_checks; /* commands that work must pass */
     size_t role_checks_count;
+    enum network network; /* of the root's processes; children have no more */
+    struct role_network {
+        struct str role;
+        enum network network;
+    } * role_networks; /* roles whose processes reach less than their parent's */
+    size_t role_network_count;
     int reuse_results;       /* SWITCH_ON: sub_agent.cache */
     int64_t idle_timeout_ms; /* of a child's attempt from which nothing comes; 0: any time */
     struct skill_listed
@@ -105,6 +111,8 @@ const struct pool *settings_pool(const struct settings *settings, struct str nam
 struct list settings_role_checks(const struct settings *settings, struct str role);
 /* The schema of a role's answers, or STR_NONE. */
 struct str settings_role_schema(const struct settings *settings, struct str role);
+/* What a role's processes may reach: NETWORK_FULL, which narrows nothing, where nobody said. */
+enum network settings_role_network(const struct settings *settings, struct str role);
 void settings_print(const struct settings *settings, struct jw *w);
 /* Refuses unknown keys and wrong types (CORRUPT: it comes from the log or from config, which
  * checked already). */

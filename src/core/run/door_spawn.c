@@ -34,6 +34,7 @@ static int read_request(struct deciding *d, const struct js *arguments, struct d
     request->pool = (*profile)->pool;
     request->schema = (*profile)->schema;
     request->checks = (*profile)->checks;
+    request->network = (*profile)->network;
     if (request->allowed_tools.state == LIST_ABSENT && (*profile)->tools.n > 0)
         request->allowed_tools = (*profile)->tools;
     return 0;
