@@ -1,15 +1,12 @@
-/* One program from its start to its end: see process.h. One poll loop over the pidfd and the pipes; the program's output is kept
- * at both ends and forgotten in the middle. Runs on whichever thread asks. */
+/* One program to its end: see process.h. One poll loop over the pidfd and the pipes; the program's output is kept at both ends and
+ * forgotten in the middle. process_begin.c starts it. Runs on whichever thread asks. */
 #include "os/process.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,8 +15,6 @@
 #define READ_BLOCK 65536
 #define LOOK_MS 100   /* how often `cancelled` is looked at */
 #define DRAIN_MS 2000 /* for output that is still in the pipes when the program has ended */
-#define REAP_MS 10000 /* a killed program that takes longer hangs in the kernel */
-#define END_MS 3000   /* for a program that ends itself when its lifeline is cut */
 #define KEEP_LEAST 1024
 #define LEFT_OUT_MAX 96 /* bytes of the line in the middle */
 
@@ -39,7 +34,7 @@ struct supervision {
     struct process_outcome *outcome;
     struct keeper output, errors;
     struct pollfd polls[POLL_COUNT];
-    pid_t pid;
+    struct process_alive process;
     size_t written; /* of the input */
     int64_t started, deadline;
     bool killed; /* or about to end itself */
@@ -103,135 +98,6 @@ static void keeper_finish(struct keeper *keeper)
     keeper->tail = NULL;
 }
 
-/* --- starting ------------------------------------------------------------------------------------------------------------ */
-
-/* The program's ends of the pipes, and ours. */
-struct pipes {
-    int input[2], output[2], errors[2]; /* read end, write end */
-    int null;
-};
-
-static void close_handle(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
-static void pipes_close(struct pipes *pipes)
-{
-    for (size_t i = 0; i < 2; i++) {
-        close_handle(&pipes->input[i]);
-        close_handle(&pipes->output[i]);
-        close_handle(&pipes->errors[i]);
-    }
-    close_handle(&pipes->null);
-}
-
-static int pipes_open(const struct process_command *command, struct pipes *pipes, struct err *err)
-{
-    *pipes = (struct pipes){{-1, -1}, {-1, -1}, {-1, -1}, -1};
-    bool failed = pipe2(pipes->output, O_CLOEXEC) != 0;
-    if (command->streams == PROCESS_APART)
-        failed |= pipe2(pipes->errors, O_CLOEXEC) != 0;
-    if (command->input.n > 0)
-        failed |= pipe2(pipes->input, O_CLOEXEC) != 0;
-    else
-        failed |= (pipes->null = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0;
-    if (failed) {
-        err_set(err, ERR_IO, "cannot make pipes for a program: %s", strerror(errno));
-        pipes_close(pipes);
-        return -1;
-    }
-    /* Ours must never hold up the loop below. */
-    fcntl(pipes->output[0], F_SETFL, O_NONBLOCK);
-    if (pipes->errors[0] >= 0)
-        fcntl(pipes->errors[0], F_SETFL, O_NONBLOCK);
-    if (pipes->input[1] >= 0)
-        fcntl(pipes->input[1], F_SETFL, O_NONBLOCK);
-    return 0;
-}
-
-/* Descriptors are put in place from above, so that none is overwritten before it was copied: everything first moves out of the way of
- * the numbers that the program will have. */
-static int lift(int fd, int above)
-{
-    return fcntl(fd, F_DUPFD_CLOEXEC, above);
-}
-
-static int place_handles(const struct process_command *command, const struct pipes *pipes,
-                         posix_spawn_file_actions_t *actions, int *lifted, struct err *err)
-{
-    int count = 3 + (int)command->handle_count;
-    int sources[3 + PROCESS_HANDLES_MAX] = {
-        pipes->input[0] >= 0 ? pipes->input[0] : pipes->null, pipes->output[1],
-        pipes->errors[1] >= 0 ? pipes->errors[1] : pipes->output[1]};
-    for (size_t i = 0; i < command->handle_count; i++)
-        sources[3 + i] = command->handles[i];
-    for (int i = 0; i < count; i++) {
-        lifted[i] = lift(sources[i], count);
-        if (lifted[i] < 0)
-            return err_set(err, ERR_IO, "cannot hand a descriptor to a program: %s",
-                           strerror(errno));
-    }
-    int failed = 0;
-    for (int i = 0; i < count; i++)
-        failed |= posix_spawn_file_actions_adddup2(actions, lifted[i], i);
-    if (command->directory >= 0)
-        failed |= posix_spawn_file_actions_addfchdir_np(actions, command->directory);
-    failed |= posix_spawn_file_actions_addclosefrom_np(actions, count);
-    return failed != 0 ? err_set(err, ERR_IO, "out of memory") : 0;
-}
-
-static int set_attributes(posix_spawnattr_t *attributes, struct err *err)
-{
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    int failed = posix_spawnattr_setflags(
-        attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-    failed |= posix_spawnattr_setsigmask(attributes, &none);
-    failed |= posix_spawnattr_setsigdefault(attributes, &all);
-    failed |= posix_spawnattr_setpgroup(attributes, 0);
-    return failed != 0 ? err_set(err, ERR_BUG, "posix_spawn attributes") : 0;
-}
-
-static int spawn(const struct process_command *command, const struct pipes *pipes, pid_t *pid,
-                 struct err *err)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    int lifted[3 + PROCESS_HANDLES_MAX], result = -1;
-    for (size_t i = 0; i < sizeof lifted / sizeof lifted[0]; i++)
-        lifted[i] = -1;
-    if (posix_spawn_file_actions_init(&actions) != 0)
-        return err_set(err, ERR_IO, "out of memory");
-    if (posix_spawnattr_init(&attributes) != 0) {
-        posix_spawn_file_actions_destroy(&actions);
-        return err_set(err, ERR_IO, "out of memory");
-    }
-    if (place_handles(command, pipes, &actions, lifted, err) != 0 ||
-        set_attributes(&attributes, err) != 0)
-        goto out;
-    int number = posix_spawn(pid, command->program, &actions, &attributes,
-                             (char *const *)command->argv, (char *const *)command->environment);
-    if (number != 0) {
-        err_set(err,
-                number == ENOENT                      ? ERR_NOT_FOUND
-                : number == EACCES || number == EPERM ? ERR_DENIED
-                                                      : ERR_IO,
-                "cannot start %s: %s", command->program, strerror(number));
-        goto out;
-    }
-    result = 0;
-out:
-    for (size_t i = 0; i < sizeof lifted / sizeof lifted[0]; i++)
-        close_handle(&lifted[i]);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    return result;
-}
-
 /* --- supervising ------------------------------------------------------------------------------------------------------------ */
 
 /* False when the stream has ended. */
@@ -252,24 +118,25 @@ static bool take_output(struct supervision *s, struct pollfd *poll, struct keepe
     return true;
 }
 
-static void give_input(struct supervision *s, struct pipes *pipes)
+static void give_input(struct supervision *s)
 {
     struct str input = s->command->input;
-    ssize_t n = write(pipes->input[1], input.p + s->written, input.n - s->written);
+    ssize_t n = write(s->process.input, input.p + s->written, input.n - s->written);
     if (n > 0)
         s->written += (size_t)n;
     bool later = n < 0 && (errno == EAGAIN || errno == EINTR);
     if (s->written < input.n && (n > 0 || later))
         return;
     s->polls[POLL_INPUT].fd = -1; /* all given, or nobody reads it */
-    close_handle(&pipes->input[1]);
+    close(s->process.input);
+    s->process.input = -1;
 }
 
 static void kill_group(struct supervision *s)
 {
     s->cut = false;
-    kill(-s->pid, SIGKILL);
-    s->deadline = clock_monotonic_ms() + REAP_MS;
+    kill(-s->process.pid, SIGKILL);
+    s->deadline = clock_monotonic_ms() + PROCESS_REAP_MS;
 }
 
 static void kill_all(struct supervision *s, enum process_end why)
@@ -280,8 +147,8 @@ static void kill_all(struct supervision *s, enum process_end why)
     s->outcome->end = why;
     if (s->command->lifeline != NULL) {
         s->cut = true;
-        close_handle(s->command->lifeline);
-        s->deadline = clock_monotonic_ms() + END_MS;
+        process_cut(s->command->lifeline);
+        s->deadline = clock_monotonic_ms() + PROCESS_END_MS;
         return;
     }
     kill_group(s);
@@ -292,8 +159,8 @@ static void kill_all(struct supervision *s, enum process_end why)
 static void reap(struct supervision *s, int options)
 {
     siginfo_t info = {.si_pid = 0};
-    kill(-s->pid, SIGKILL); /* what it left in its group */
-    while (waitid(P_PIDFD, (id_t)s->polls[POLL_CHILD].fd, &info, options) != 0 && errno == EINTR)
+    kill(-s->process.pid, SIGKILL); /* what it left in its group */
+    while (waitid(P_PIDFD, (id_t)s->process.handle, &info, options) != 0 && errno == EINTR)
         continue;
     if (!s->killed)
         s->outcome->end = info.si_code == CLD_EXITED ? PROCESS_EXITED : PROCESS_KILLED;
@@ -309,7 +176,7 @@ static int wait_for(const struct supervision *s, int64_t now)
     return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
 }
 
-static void supervise(struct supervision *s, struct pipes *pipes)
+static void supervise(struct supervision *s)
 {
     bool ended = false;
     while (!ended) {
@@ -329,7 +196,7 @@ static void supervise(struct supervision *s, struct pipes *pipes)
         if (s->polls[POLL_ERRORS].revents != 0)
             take_output(s, &s->polls[POLL_ERRORS], &s->errors);
         if (s->polls[POLL_INPUT].revents != 0)
-            give_input(s, pipes);
+            give_input(s);
         ended = s->polls[POLL_CHILD].revents != 0;
     }
     reap(s, ended ? WEXITED : WEXITED | WNOHANG);
@@ -354,40 +221,22 @@ static void drain(struct supervision *s)
 int process_run(const struct process_command *command, struct process_outcome *outcome,
                 struct err *err)
 {
-    struct pipes pipes;
     struct supervision s = {.command = command, .outcome = outcome};
     *outcome = (struct process_outcome){.end = PROCESS_EXITED};
-    if (command->handle_count > PROCESS_HANDLES_MAX)
-        return err_set(err, ERR_BUG, "too many descriptors for a program");
-    if (pipes_open(command, &pipes, err) != 0)
-        return -1;
     s.started = clock_monotonic_ms();
     s.deadline = s.started + command->wall_ms;
-    if (spawn(command, &pipes, &s.pid, err) != 0) {
-        pipes_close(&pipes);
+    if (process_begin(command, command->input.n > 0 ? PROCESS_INPUT_PIPE : PROCESS_INPUT_NONE,
+                      &s.process, err) != 0)
         return -1;
-    }
-    close_handle(&pipes.output[1]);
-    close_handle(&pipes.errors[1]);
-    close_handle(&pipes.input[0]);
-    int child = (int)syscall(SYS_pidfd_open, s.pid, 0);
-    if (child < 0) {
-        err_set(err, ERR_IO, "cannot watch a program: %s", strerror(errno));
-        kill(-s.pid, SIGKILL);
-        waitpid(s.pid, NULL, 0);
-        pipes_close(&pipes);
-        return -1;
-    }
     keeper_init(&s.output, &outcome->output, command->output_max);
     keeper_init(&s.errors, &outcome->errors, command->output_max);
-    s.polls[POLL_CHILD] = (struct pollfd){child, POLLIN, 0};
-    s.polls[POLL_OUTPUT] = (struct pollfd){pipes.output[0], POLLIN, 0};
-    s.polls[POLL_ERRORS] = (struct pollfd){pipes.errors[0], POLLIN, 0};
-    s.polls[POLL_INPUT] = (struct pollfd){pipes.input[1], POLLOUT, 0};
-    supervise(&s, &pipes);
+    s.polls[POLL_CHILD] = (struct pollfd){s.process.handle, POLLIN, 0};
+    s.polls[POLL_OUTPUT] = (struct pollfd){s.process.output, POLLIN, 0};
+    s.polls[POLL_ERRORS] = (struct pollfd){s.process.errors, POLLIN, 0};
+    s.polls[POLL_INPUT] = (struct pollfd){s.process.input, POLLOUT, 0};
+    supervise(&s);
     drain(&s);
-    close(child);
-    pipes_close(&pipes);
+    process_release(&s.process);
     keeper_finish(&s.output);
     keeper_finish(&s.errors);
     outcome->output_bytes = s.output.total;

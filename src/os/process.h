@@ -1,5 +1,5 @@
 /* Runs one program to its end: posix_spawn, so that the cost does not grow with the size of this process, a pidfd, pipes, a
- * deadline. Blocking: for threads that may wait. Nothing is inherited but what the command names.
+ * deadline. Blocking: for threads that may wait. Or starts one that lives on. Nothing is inherited but what the command names.
  *
  * The program leads a process group of its own, and the whole group is killed when its time is over, when the caller cancels or
  * when the program itself has ended. Who leaves the group (a daemon) is beyond this file: confined processes live in a pid
@@ -15,6 +15,8 @@
 #include "base/err.h"
 
 #define PROCESS_HANDLES_MAX 16
+#define PROCESS_END_MS 3000   /* for a program that ends itself when its lifeline is cut */
+#define PROCESS_REAP_MS 10000 /* a killed program that takes longer hangs in the kernel */
 
 enum process_streams {
     PROCESS_JOINED, /* both into `output`, in the order in which they came */
@@ -55,6 +57,24 @@ struct process_outcome {
 /* -1: it could not be started (NOT_FOUND, DENIED, IO); the outcome then holds nothing. */
 NODISCARD int process_run(const struct process_command *command, struct process_outcome *outcome,
                           struct err *err);
+/* A program that lives until it is stopped. */
+struct process_alive {
+    pid_t pid;
+    int handle;                /* a pidfd: readable when it has ended */
+    int input, output, errors; /* our ends of its streams, which do not block; -1: there is none */
+};
+
+enum process_input { PROCESS_INPUT_NONE /* /dev/null */, PROCESS_INPUT_PIPE };
+
+/* Starts it and returns. What the command says of input, time and output is for process_run alone. Errors as there. */
+NODISCARD int process_begin(const struct process_command *command, enum process_input input,
+                            struct process_alive *process, struct err *err);
+/* Ends it, by its lifeline (NULL: it has none) or by killing its group, waits until it is dead, and closes everything. */
+void process_stop(struct process_alive *process, int *lifeline);
+/* Closes the descriptors of one that is dead. */
+void process_release(struct process_alive *process);
+/* Closes our end of a lifeline and sets it to -1. */
+void process_cut(int *lifeline);
 void process_outcome_release(struct process_outcome *outcome);
 
 #endif

@@ -61,10 +61,26 @@ struct sandbox_outcome {
     int64_t wall_ms;
 };
 
+/* A program that stays: a server of tools. The descriptors do not block; whoever holds it reads output and errors, or the program
+ * will wait for that. Only the input may be closed by the caller, who then sets it to -1. */
+struct sandbox_program {
+    int input, output, errors; /* errors: -1 where the streams are joined */
+    int ended; /* readable when it is dead, and with it all that it started: then stop it */
+    struct str missing; /* as in the outcome */
+};
+
 struct sandbox_port {
     /* -1: it was not run. The caller releases the outcome's buffers after 0. */
     int (*run)(void *self, const struct sandbox_walls *walls, const struct sandbox_command *command,
                struct sandbox_outcome *outcome, struct err *err);
+    /* Starts a program that lives until it is stopped or this process ends; also when the calling thread ends. Of the command, input,
+     * wall_ms, output_max, cancelled and heard do not count. Returns when it runs. -1: it does not. */
+    int (*start)(void *self, const struct sandbox_walls *walls,
+                 const struct sandbox_command *command, struct sandbox_program **program,
+                 struct err *err);
+    /* Ends it with all that it started, waits until that is dead, and frees it. The outcome is CANCELLED, or how it had ended by itself;
+     * it has no output. Blocks for seconds at worst. */
+    void (*stop)(void *self, struct sandbox_program *program, struct sandbox_outcome *outcome);
     struct str
         missing; /* walls that the operator turned off, "namespaces, seccomp": results say so; or empty */
     void *self;

@@ -85,14 +85,20 @@ static void map_user(uid_t uid, gid_t gid)
     write_text("namespaces", "/proc/self/gid_map", line);
 }
 
-/* Killed with its parent; cadre may be gone already, which only the lifeline tells. */
-static void die_with_parent(void)
+/* Cadre may be gone already, which only the lifeline tells. */
+static void die_if_alone(void)
 {
     struct pollfd lifeline = {LAUNCH_LIFELINE, POLLIN, 0};
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
-        launch_fail("namespaces", "cannot ask to die with the parent");
     if (poll(&lifeline, 1, 0) != 0)
         _exit(1);
+}
+
+/* Killed with its parent. */
+static void die_with_parent(void)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+        launch_fail("namespaces", "cannot ask to die with the parent");
+    die_if_alone();
 }
 
 /* The first process of the new namespaces. */
@@ -180,10 +186,12 @@ int main(void)
     uid_t uid = geteuid();
     gid_t gid = getegid();
     int status = 0;
-    die_with_parent();
+    die_if_alone();
     close(LAUNCH_IMAGE);
     launch_read_message(&launch);
     close(LAUNCH_MESSAGE);
+    if (launch.head->life == LAUNCH_FOR_A_CALL)
+        die_with_parent();
     umask(022);
     prctl(PR_SET_NAME, "cadre-launcher");
     /* Where memory runs out, the kernel takes commands before anything else of the user's. */

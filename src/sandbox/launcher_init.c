@@ -155,6 +155,8 @@ void launch_command(const struct launch *launch)
     if (signals < 0)
         launch_fail("command", "cannot wait for processes");
     pid_t command = start_command(launch, &none);
+    if (launch->head->life == LAUNCH_UNTIL_STOPPED)
+        launch_say("s\n");
     /* Only the command writes its output, and only the command reads its input. */
     close_range(0, 2, 0);
     struct pollfd polls[] = {{LAUNCH_LIFELINE, POLLIN, 0}, {signals, POLLIN, 0}};

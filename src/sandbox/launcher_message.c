@@ -67,7 +67,7 @@ void launch_read_message(struct launch *launch)
     launch->area = (const char *)(head + 1);
     launch->area_bytes = bytes - sizeof *head;
     launch->relay_socket = -1;
-    if (head->magic != LAUNCH_MAGIC || head->bytes != bytes || head->spare != 0 ||
+    if (head->magic != LAUNCH_MAGIC || head->bytes != bytes || head->life > LAUNCH_UNTIL_STOPPED ||
         head->walls >= 1u << LAUNCH_WALL_COUNT || head->network > LAUNCH_NET_FULL ||
         head->relay_port > 65535)
         launch_refuse("message", "the message's head is wrong");

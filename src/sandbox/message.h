@@ -3,7 +3,7 @@
  * A message is a head of numbers followed by one area of bytes. A list is `count` texts, each with its NUL, one after the other;
  * the filter is seccomp's own array. The launcher checks every number before it uses it (launcher_message.c).
  *
- * Answers are lines on the status pipe: "x CODE" or "k SIGNAL" when the command has ended, or "! WALL TEXT" when it was not run
+ * Answers are lines on the status pipe: "s" when a program that stays has been started; "x CODE" or "k SIGNAL" when the command has ended, or "! WALL TEXT" when it was not run
  * because a wall could not be built; the wall's name is that of its switch. */
 #ifndef CADRE_SANDBOX_MESSAGE_H
 #define CADRE_SANDBOX_MESSAGE_H
@@ -38,6 +38,9 @@ enum launch_wall {
         LAUNCH_WALL_COUNT
 };
 
+/* A program that stays outlives the thread that started it, so it must not die with that; it is told when it runs. */
+enum launch_life { LAUNCH_FOR_A_CALL, LAUNCH_UNTIL_STOPPED };
+
 enum launch_network { LAUNCH_NET_NONE, LAUNCH_NET_RELAY, LAUNCH_NET_FULL };
 
 enum launch_name {
@@ -59,7 +62,7 @@ struct launch_head {
     uint32_t walls; /* bit set: the wall stands */
     uint32_t network;
     uint32_t relay_port;
-    uint32_t spare; /* 0 */
+    uint32_t life; /* enum launch_life */
     uint64_t processes, memory_bytes, file_bytes, open_files;
     struct launch_part argv, environment;
     struct launch_part shown; /* further absolute paths, read-only */

@@ -306,6 +306,7 @@ int policy_print(const struct policy *policy, struct guards *guards, struct buf 
     struct buf area;
     buf_init(&area, LAUNCH_MESSAGE_MAX - sizeof head);
     buf_init(message, LAUNCH_MESSAGE_MAX);
+    head.life = policy->life;
     fill_numbers(policy, &head);
     head.filter = (struct launch_part){0, (uint32_t)(policy->filter.n / 8)};
     buf_str(&area, policy->filter);

@@ -11,6 +11,7 @@ struct policy {
     const struct sandbox_options *options;
     const struct sandbox_walls *walls;
     const struct sandbox_command *command;
+    enum launch_life life;
     struct str filter; /* compiled */
     const char *tmp;   /* the private /tmp as the command sees it */
     struct arena *arena;

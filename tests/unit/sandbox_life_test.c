@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -14,46 +13,27 @@
 
 #include "unit/sandbox_room.h"
 
-/* Whoever runs this holds a lock on the file `alive` for as long as it lives. */
-#define HOLD "flock -x alive sh -c 'echo > ready; sleep 600'"
-
-static bool anybody_alive(const struct sandbox_room *room)
-{
-    char path[400];
-    snprintf(path, sizeof path, "%s/alive", room->workspace);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    assert_true(fd >= 0);
-    bool free = flock(fd, LOCK_EX | LOCK_NB) == 0;
-    close(fd);
-    return !free;
-}
-
-static bool exists(const struct sandbox_room *room, const char *name)
-{
-    char path[400];
-    struct stat status;
-    snprintf(path, sizeof path, "%s/%s", room->workspace, name);
-    return lstat(path, &status) == 0;
-}
-
 static void a_daemon_dies_with_its_call(void **state)
 {
     struct sandbox_room *room = *state;
-    assert_int_equal(sandbox_room_run(room, "(setsid " HOLD " >/dev/null 2>&1 </dev/null &) & "
+    assert_int_equal(sandbox_room_run(room, "(setsid " SANDBOX_ROOM_HOLD
+                                            " >/dev/null 2>&1 </dev/null &) & "
                                             "while [ ! -e ready ]; do sleep 0.01; done"),
                      0);
-    assert_false(anybody_alive(room));
+    assert_false(sandbox_room_anybody_alive(room));
 }
 
 static void at_the_deadline_the_whole_tree_is_dead(void **state)
 {
     struct sandbox_room *room = *state;
     /* A busy machine may need longer until there is somebody to kill. */
-    for (room->command.wall_ms = 500; !exists(room, "ready"); room->command.wall_ms *= 2) {
-        sandbox_room_run(room, "trap '' TERM HUP INT; (setsid " HOLD " &) ; sleep 600");
+    for (room->command.wall_ms = 500; !sandbox_room_exists(room, "ready");
+         room->command.wall_ms *= 2) {
+        sandbox_room_run(room,
+                         "trap '' TERM HUP INT; (setsid " SANDBOX_ROOM_HOLD " &) ; sleep 600");
         assert_int_equal(room->outcome.end, SANDBOX_TIMEOUT);
     }
-    assert_false(anybody_alive(room));
+    assert_false(sandbox_room_anybody_alive(room));
 }
 
 struct canceller {
@@ -64,7 +44,7 @@ struct canceller {
 static void *cancel_when_ready(void *user)
 {
     struct canceller *canceller = user;
-    while (!exists(canceller->room, "ready"))
+    while (!sandbox_room_exists(canceller->room, "ready"))
         usleep(1000);
     atomic_store(&canceller->cancelled, true);
     return NULL;
@@ -77,10 +57,10 @@ static void a_cancelled_call_leaves_nobody(void **state)
     pthread_t thread;
     room->command.cancelled = &canceller.cancelled;
     assert_int_equal(pthread_create(&thread, NULL, cancel_when_ready, &canceller), 0);
-    sandbox_room_run(room, "(setsid " HOLD " &) ; sleep 600");
+    sandbox_room_run(room, "(setsid " SANDBOX_ROOM_HOLD " &) ; sleep 600");
     pthread_join(thread, NULL);
     assert_int_equal(room->outcome.end, SANDBOX_CANCELLED);
-    assert_false(anybody_alive(room));
+    assert_false(sandbox_room_anybody_alive(room));
 }
 
 static void a_killed_runtime_takes_everything_with_it(void **state)
@@ -88,17 +68,17 @@ static void a_killed_runtime_takes_everything_with_it(void **state)
     struct sandbox_room *room = *state;
     pid_t pid = fork();
     if (pid == 0) {
-        sandbox_room_try(room, "(setsid " HOLD " &) ; sleep 600");
+        sandbox_room_try(room, "(setsid " SANDBOX_ROOM_HOLD " &) ; sleep 600");
         _exit(0);
     }
-    while (!exists(room, "ready"))
+    while (!sandbox_room_exists(room, "ready"))
         usleep(1000);
-    assert_true(anybody_alive(room));
+    assert_true(sandbox_room_anybody_alive(room));
     kill(pid, SIGKILL);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
-    for (int i = 0; i < 10000 && anybody_alive(room); i++)
+    for (int i = 0; i < 10000 && sandbox_room_anybody_alive(room); i++)
         usleep(1000); /* the kernel is at it; a test that hangs here has found a survivor */
-    assert_false(anybody_alive(room));
+    assert_false(sandbox_room_anybody_alive(room));
 }
 
 static void a_flood_of_output_is_kept_at_both_ends(void **state)
@@ -218,9 +198,9 @@ static void a_placeholder_is_gone_when_the_call_is(void **state)
     struct sandbox_room *room = *state;
     assert_int_equal(sandbox_room_run(room, "ls -A"), 0);
     assert_string_equal(sandbox_room_output(room), ".cadre\n.git\ncadre.yaml\n");
-    assert_false(exists(room, ".git"));
-    assert_false(exists(room, ".cadre"));
-    assert_false(exists(room, "cadre.yaml"));
+    assert_false(sandbox_room_exists(room, ".git"));
+    assert_false(sandbox_room_exists(room, ".cadre"));
+    assert_false(sandbox_room_exists(room, "cadre.yaml"));
 }
 
 static void what_a_crash_left_is_cleaned_up_by_the_next_call(void **state)
@@ -229,8 +209,8 @@ static void what_a_crash_left_is_cleaned_up_by_the_next_call(void **state)
     sandbox_room_outside(room, "cd '%s' && mkdir .git cadre.yaml && chmod 1755 .git cadre.yaml",
                          room->workspace);
     assert_int_equal(sandbox_room_run(room, "true"), 0);
-    assert_false(exists(room, ".git"));
-    assert_false(exists(room, "cadre.yaml"));
+    assert_false(sandbox_room_exists(room, ".git"));
+    assert_false(sandbox_room_exists(room, "cadre.yaml"));
 }
 
 static void what_a_person_made_is_never_removed(void **state)
@@ -240,8 +220,8 @@ static void what_a_person_made_is_never_removed(void **state)
                          room->workspace);
     assert_int_equal(sandbox_room_run(room, "cat cadre.yaml"), 0);
     assert_string_equal(sandbox_room_output(room), "mode: safe\n");
-    assert_true(exists(room, ".git"));
-    assert_true(exists(room, "cadre.yaml"));
+    assert_true(sandbox_room_exists(room, ".git"));
+    assert_true(sandbox_room_exists(room, "cadre.yaml"));
 }
 
 /* Cleaning up would take the wall away from the other. */
@@ -256,15 +236,15 @@ static void a_placeholder_stays_while_another_command_counts_on_it(void **state)
         _exit(failed == 0 && room->outcome.end == SANDBOX_EXITED && room->outcome.code != 0 ? 0
                                                                                             : 1);
     }
-    while (!exists(room, "ready"))
+    while (!sandbox_room_exists(room, "ready"))
         usleep(1000);
     assert_int_equal(sandbox_room_run(room, "true"), 0);
-    assert_true(exists(room, ".git"));
+    assert_true(sandbox_room_exists(room, ".git"));
     sandbox_room_outside(room, "touch '%s/go'", room->workspace);
     int status = 0;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
-    assert_false(exists(room, ".git"));
+    assert_false(sandbox_room_exists(room, ".git"));
 }
 
 static void a_git_that_is_a_link_is_refused(void **state)

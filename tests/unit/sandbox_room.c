@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -84,6 +85,25 @@ int sandbox_room_run(struct sandbox_room *room, const char *script)
 const char *sandbox_room_output(const struct sandbox_room *room)
 {
     return room->outcome.output.n > 0 ? room->outcome.output.p : "";
+}
+
+bool sandbox_room_exists(const struct sandbox_room *room, const char *name)
+{
+    char path[400];
+    struct stat status;
+    snprintf(path, sizeof path, "%s/%s", room->workspace, name);
+    return lstat(path, &status) == 0;
+}
+
+bool sandbox_room_anybody_alive(const struct sandbox_room *room)
+{
+    char path[400];
+    snprintf(path, sizeof path, "%s/alive", room->workspace);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    bool free = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    close(fd);
+    return !free;
 }
 
 void sandbox_room_outside(const struct sandbox_room *room, const char *format, ...)

@@ -26,6 +26,11 @@ int sandbox_room_try(struct sandbox_room *room, const char *script);
 /* As above, and it must have been run. Returns the exit status, or -1 when it was killed. */
 int sandbox_room_run(struct sandbox_room *room, const char *script);
 const char *sandbox_room_output(const struct sandbox_room *room);
+/* Whether the workspace has this name. */
+bool sandbox_room_exists(const struct sandbox_room *room, const char *name);
+/* Whoever runs this holds a lock on the file `alive` for as long as it lives; it makes `ready` when it has it. */
+#define SANDBOX_ROOM_HOLD "flock -x alive sh -c 'echo > ready; sleep 600'"
+bool sandbox_room_anybody_alive(const struct sandbox_room *room);
 /* Runs a command of the test itself, outside; it must succeed. */
 __attribute__((format(printf, 2, 3))) void sandbox_room_outside(const struct sandbox_room *room,
                                                                 const char *format, ...);
