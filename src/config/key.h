@@ -128,8 +128,8 @@ enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_AD
       "Whether `cadre run` in a git repository works in a tree of its own and leaves its result on the branch `cadre/RUN/result`. `false`: it works in your checkout.") \
     X(ISOLATE_SNAPSHOT, "isolation.snapshot", SWITCH, WIDENS, "true", 0, 1, \
       "Whether changes that you have not committed are part of what a tree starts from. `false`: nothing starts while there are any.") \
-    X(PLAN_ENABLED, "plan.enabled", SWITCH, NARROWS, "true", 0, 1, \
-      "Whether a root has the tool `plan`, which makes a plan for a goal and carries it out (`docs/plans.md`).") \
+    X(PLAN_ENABLED, "plan.enabled", SWITCH, NARROWS, "false", 0, 1, \
+      "Whether a root has the tool `plan`, which makes a plan for a goal and carries it out (`docs/plans.md`). `cadre run --plan` needs no such tool.") \
     X(PLAN_REVIEW, "plan.review", SWITCH, NARROWS, "true", 0, 1, \
       "Whether a child reviews what a plan's steps have merged.") \
     X(PLAN_ROUNDS, "plan.review_rounds", COUNT, NARROWS, "1", 0, 10, \

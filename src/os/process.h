@@ -1,4 +1,4 @@
-/* Runs one program to its end: posix_spawn, so that the cost does not grow with the size of this process, a pidfd, pipes, a
+/* Runs one program to its end: vfork, so that the cost does not grow with the size of this process, a pidfd, pipes, a
  * deadline. Blocking: for threads that may wait. Or starts one that lives on. Nothing is inherited but what the command names.
  *
  * The program leads a process group of its own, and the whole group is killed when its time is over, when the caller cancels or
@@ -33,6 +33,8 @@ struct process_command {
     /* Our end of a pipe, or NULL. Whoever has the other end ends itself, with all that it started, when this one is closed: that is
      * how the program is killed, and only if it is not gone soon after, its group. Set to -1 when it was closed. */
     int *lifeline;
+    /* TIED: it is killed when the thread that starts it ends, as that does with this process. */
+    enum { PROCESS_UNTIED, PROCESS_TIED } tie;
     struct str input; /* for its standard input; empty: /dev/null */
     enum process_streams streams;
     int64_t wall_ms;              /* > 0 */

@@ -4,9 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -68,76 +69,98 @@ static int lift(int fd, int above)
     return fcntl(fd, F_DUPFD_CLOEXEC, above);
 }
 
-static int place_handles(const struct process_command *command, const struct pipes *pipes,
-                         posix_spawn_file_actions_t *actions, int *lifted, struct err *err)
+/* The descriptors that the program will have as 0, 1, 2 …, out of the way. */
+static int lift_handles(const struct process_command *command, const struct pipes *pipes,
+                        int *lifted, int count, struct err *err)
 {
-    int count = 3 + (int)command->handle_count;
     int sources[3 + PROCESS_HANDLES_MAX] = {
         pipes->input[0] >= 0 ? pipes->input[0] : pipes->null, pipes->output[1],
         pipes->errors[1] >= 0 ? pipes->errors[1] : pipes->output[1]};
     for (size_t i = 0; i < command->handle_count; i++)
         sources[3 + i] = command->handles[i];
     for (int i = 0; i < count; i++) {
-        lifted[i] = lift(sources[i], count);
+        lifted[i] = lift(sources[i], count + 1);
         if (lifted[i] < 0)
             return err_set(err, ERR_IO, "cannot hand a descriptor to a program: %s",
                            strerror(errno));
     }
-    int failed = 0;
-    for (int i = 0; i < count; i++)
-        failed |= posix_spawn_file_actions_adddup2(actions, lifted[i], i);
-    if (command->directory >= 0)
-        failed |= posix_spawn_file_actions_addfchdir_np(actions, command->directory);
-    failed |= posix_spawn_file_actions_addclosefrom_np(actions, count);
-    return failed != 0 ? err_set(err, ERR_IO, "out of memory") : 0;
+    return 0;
 }
 
-static int set_attributes(posix_spawnattr_t *attributes, struct err *err)
+/* In the new process, which shares this one's memory until it is another program: system calls alone. `report` is told why there is
+ * none. */
+static void become(const struct process_command *command, const int *lifted, int count, int report,
+                   pid_t parent)
 {
-    sigset_t none, all;
+    struct sigaction usual = {.sa_handler = SIG_DFL};
+    sigset_t none;
     sigemptyset(&none);
-    sigfillset(&all);
-    int failed = posix_spawnattr_setflags(
-        attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-    failed |= posix_spawnattr_setsigmask(attributes, &none);
-    failed |= posix_spawnattr_setsigdefault(attributes, &all);
-    failed |= posix_spawnattr_setpgroup(attributes, 0);
-    return failed != 0 ? err_set(err, ERR_BUG, "posix_spawn attributes") : 0;
+    for (int number = 1; number < NSIG; number++)
+        sigaction(number, &usual, NULL);
+    bool ready = setpgid(0, 0) == 0;
+    if (command->tie == PROCESS_TIED)
+        ready = ready && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent;
+    ready = ready && (command->directory < 0 || fchdir(command->directory) == 0);
+    for (int i = 0; i < count && ready; i++)
+        ready = dup2(lifted[i], i) == i;
+    ready = ready && dup2(report, count) == count && fcntl(count, F_SETFD, FD_CLOEXEC) == 0 &&
+            close_range((unsigned)count + 1, ~0U, 0) == 0;
+    if (ready) {
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        execve(command->program, (char *const *)command->argv, (char *const *)command->environment);
+    }
+    int number = errno;
+    if (write(ready ? count : report, &number, sizeof number) < 0)
+        _exit(126);
+    _exit(127);
+}
+
+static int refused(const struct process_command *command, int number, struct err *err)
+{
+    return err_set(err,
+                   number == ENOENT                      ? ERR_NOT_FOUND
+                   : number == EACCES || number == EPERM ? ERR_DENIED
+                                                         : ERR_IO,
+                   "cannot start %s: %s", command->program, strerror(number));
 }
 
 static int spawn(const struct process_command *command, const struct pipes *pipes, pid_t *pid,
                  struct err *err)
 {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    int lifted[3 + PROCESS_HANDLES_MAX], result = -1;
+    int lifted[3 + PROCESS_HANDLES_MAX], report[2] = {-1, -1}, result = -1, number = 0;
+    int count = 3 + (int)command->handle_count;
+    sigset_t all, before;
     for (size_t i = 0; i < sizeof lifted / sizeof lifted[0]; i++)
         lifted[i] = -1;
-    if (posix_spawn_file_actions_init(&actions) != 0)
-        return err_set(err, ERR_IO, "out of memory");
-    if (posix_spawnattr_init(&attributes) != 0) {
-        posix_spawn_file_actions_destroy(&actions);
-        return err_set(err, ERR_IO, "out of memory");
-    }
-    if (place_handles(command, pipes, &actions, lifted, err) != 0 ||
-        set_attributes(&attributes, err) != 0)
+    if (lift_handles(command, pipes, lifted, count, err) != 0)
         goto out;
-    int number = posix_spawn(pid, command->program, &actions, &attributes,
-                             (char *const *)command->argv, (char *const *)command->environment);
-    if (number != 0) {
-        err_set(err,
-                number == ENOENT                      ? ERR_NOT_FOUND
-                : number == EACCES || number == EPERM ? ERR_DENIED
-                                                      : ERR_IO,
-                "cannot start %s: %s", command->program, strerror(number));
+    if (pipe2(report, O_CLOEXEC) != 0 || (number = lift(report[1], count + 1)) < 0) {
+        err_set(err, ERR_IO, "cannot make pipes for a program: %s", strerror(errno));
         goto out;
     }
-    result = 0;
+    close(report[1]);
+    report[1] = number;
+    pid_t parent = getpid();
+    /* No handler of ours may run in the new process. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    /* NOLINTBEGIN(clang-analyzer-security.insecureAPI.vfork,clang-analyzer-unix.Vfork) */
+    *pid = vfork();
+    if (*pid == 0)
+        become(command, lifted, count, report[1], parent);
+    /* NOLINTEND(clang-analyzer-security.insecureAPI.vfork,clang-analyzer-unix.Vfork) */
+    number = *pid < 0 ? errno : 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    close_handle(&report[1]);
+    bool told = *pid > 0 && read(report[0], &number, sizeof number) == (ssize_t)sizeof number;
+    if (told)
+        waitpid(*pid, NULL, 0);
+    result = *pid < 0 || told ? refused(command, number, err) : 0;
 out:
+    close_handle(&report[0]);
+    close_handle(&report[1]);
     for (size_t i = 0; i < sizeof lifted / sizeof lifted[0]; i++)
         close_handle(&lifted[i]);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
     return result;
 }
 

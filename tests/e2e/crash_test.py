@@ -79,7 +79,7 @@ def files_after(token):
 # --- oracles ---------------------------------------------------------------------------------------------------------
 
 # What a crash may add to a log: everything else happens exactly as often as in a run that nobody disturbed.
-MAY_REPEAT = ("model.requested", "model.failed", "run.resumed", "budget.")
+MAY_REPEAT = ("model.requested", "model.failed", "run.resumed", "budget.", "agent.isolating", "agent.merging")
 
 
 def history(events, token, workspace):

@@ -154,7 +154,8 @@ class Case(unittest.TestCase):
         self.addCleanup(server.stop)
         self.proxy = Proxy(server.url)
         self.addCleanup(self.proxy.close)
-        self.space = Workspace(files, config)
+        # What a door says is told without trees: when a child gets its files is nothing that a document can know.
+        self.space = Workspace(files, "isolation: {children: false}\n" + (config or ""))
         self.addCleanup(self.space.close)
 
     def start(self, mode="auto"):

@@ -27,10 +27,10 @@ def one_call(name, **arguments):
 
 
 class Repository(Workspace):
-    """A workspace that is a repository with one commit."""
+    """A workspace that is a repository with one commit. The root works in the checkout: trees have tests of their own."""
 
     def __init__(self, config=None):
-        super().__init__(FILES, config)
+        super().__init__(FILES, "isolation: {root: false}\n" + (config or ""))
         self.git("init", "-q", "-b", "main")
         self.git("config", "user.name", "Owner")
         self.git("config", "user.email", "owner@example.org")

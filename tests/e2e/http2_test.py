@@ -17,7 +17,8 @@ from harness import ModelServer, Workspace, json_lines, wait_until
 PROXY = shutil.which("nghttpx") or "/usr/sbin/nghttpx"
 STREAM = [("Content-Type", "text/event-stream"), ("Connection", "close")]
 CHILDREN = 28  # a root stops at thirty calls
-CONFIG = """llm:
+CONFIG = """isolation: {{children: false}}
+llm:
   providers: {{local: {{base_url: "{url}", api: {api}, api_key_env: HTTP_KEY{more}}}}}
   models: {{only: {{provider: local, model: scripted, max_context_tokens: 32768}}}}
 sub_agent: {{max_concurrent: {concurrent}, default_budget: {{timeout_ms: 5m}}}}
