@@ -26,7 +26,7 @@ static bool has_failed(const struct run *run, const struct call_child *child)
     if (child->no == 0)
         return true;
     const struct agent *agent = run_agent_at(run, child->no);
-    return agent->phase == PHASE_DONE && !ending_worked(agent->outcome);
+    return agent->phase >= PHASE_LEAVING && !ending_worked(agent->outcome);
 }
 
 static bool has_worked(const struct run *run, const struct call_child *child)
