@@ -1,5 +1,5 @@
-/* Private to the simulator: the world's state, and what its files share. world.c moves time, model.c and tools.c answer, invariants.c
- * looks at the run after every step, ledger.c at every event that was committed. */
+/* Private to the simulator: the world's state, and what its files share. world.c moves time, model.c, tools.c and disk.c answer,
+ * invariants.c looks at the run after every step, ledger.c and tree_ledger.c at every event that was committed. */
 #ifndef CADRE_TESTS_SIM_INSIDE_H
 #define CADRE_TESTS_SIM_INSIDE_H
 
@@ -42,6 +42,24 @@ struct child_record {
     uint64_t began; /* seq of its last attempt */
 };
 
+/* What they say about the tree of one agent. */
+struct tree_record {
+    uint32_t parent_no;
+    int64_t step;
+    bool isolates, held, awaited;
+    bool there, leaving;
+    bool fresh;       /* made, and not worked in yet */
+    uint32_t merging; /* the child that is being merged into it; 0: none is */
+};
+
+/* The files of one agent, where it has its own. */
+struct disk_tree {
+    enum { DISK_ABSENT, DISK_MADE, DISK_GONE } state;
+    enum { DISK_MERGED, DISK_CONFLICT, DISK_BROKEN, DISK_KEPT } end; /* how it went */
+    uint64_t base[FILES], files[FILES];                              /* content numbers */
+    int merges;
+};
+
 struct world {
     struct world_plan plan;
     struct world_result *result;
@@ -70,7 +88,10 @@ struct world {
         int64_t applied;
     } writes[4096];
     size_t write_count;
-    uint64_t files[FILES]; /* content numbers */
+    uint64_t files[FILES]; /* the user's: content numbers */
+    struct disk_tree disk[AGENTS_MAX];
+    struct tree_record trees[AGENTS_MAX];
+    uint64_t waited_seq; /* of the last agent.subagent_waiting_for_merge */
     uint64_t acknowledged;
     int64_t flights; /* answers still to come, of the living process */
     int64_t children_asking;
@@ -96,6 +117,14 @@ void answer_tool(struct world *w, const struct pending *p);
 void apply_write(struct world *w, const struct pending *p);
 int64_t file_of(struct str path);
 
+/* disk.c: trees */
+void answer_tree(struct world *w, const struct pending *p);
+/* The files that the agent works in. */
+uint64_t *files_of(struct world *w, uint32_t agent_no);
+/* What was asked for is done, though nobody was told. */
+void disk_crash(struct world *w, const struct pending *p);
+void disk_end(struct world *w);
+
 /* invariants.c */
 void check_conversation(struct world *w, const struct agent *agent);
 void check_step(struct world *w);
@@ -105,5 +134,8 @@ void check_end(struct world *w);
 void ledger_take(struct world *w, const struct batch *batch);
 void ledger_end(struct world *w);
 void ledger_print(const struct world *w);
+
+/* tree_ledger.c */
+void tree_ledger_take(struct world *w, const struct event_row *row);
 
 #endif

@@ -60,8 +60,10 @@ static void check_contract(struct world *w, const struct run *run, const struct 
 static void check_slot(struct world *w, const struct agent *agent)
 {
     bool working = agent->phase == PHASE_ASKING || agent->phase == PHASE_BACKOFF;
-    bool ready = agent->phase == PHASE_READY || agent->phase == PHASE_NEW;
-    bool over = agent->phase == PHASE_DONE || agent->phase == PHASE_JOINING;
+    bool making = agent->tree != NULL && agent->tree->state == TREE_MAKING;
+    bool ready = agent->phase == PHASE_READY || (agent->phase == PHASE_NEW && !making);
+    bool over = agent->phase == PHASE_DONE || agent->phase == PHASE_JOINING ||
+                agent->phase == PHASE_LEAVING;
     if (agent->no == 0 || agent->stopping != OUTCOME_NONE)
         return;
     if ((working && agent->slot != SLOT_HELD) || (ready && agent->slot == SLOT_NONE) ||
@@ -108,10 +110,15 @@ static void check_awaited(struct world *w, const struct run *run, const struct a
         if (call->children[i].no == 0 || call->children[i].origin == CHILD_REPEATED)
             continue;
         const struct agent *child = run_agent(run, call->children[i].no);
-        open += child->phase != PHASE_DONE;
+        bool waits = call->children[i].state == CHILD_OPEN;
+        open += waits;
+        if (waits && child->phase == PHASE_DONE)
+            wrong(w, "call %.*s of agent %u waits for agent %u, which has ended",
+                  STR_FMT(call->call.id), agent->no, child->no);
         if (child->parent_no != agent->no)
             wrong(w, "agent %u awaits agent %u, which is not its child", agent->no, child->no);
-        if (call->awaits == CALL_AWAITS_JOBS && child->contract.receipt.door != DOOR_SPAWN)
+        if (call->awaits == CALL_AWAITS_JOBS && child->contract.receipt.door != DOOR_SPAWN &&
+            !str_is(call->call.name, "agent_merge"))
             wrong(w, "agent %u awaits agent %u, which is no job", agent->no, child->no);
     }
     if (open != call->children_open)
@@ -152,7 +159,8 @@ static void check_delegate_task(struct world *w, const struct run *run, const st
                 call->children[k].no == 0 || (before->phase == PHASE_DONE && !has_worked(before) &&
                                               before->finished_at < made->created_at);
             met = met || (call->children[k].item == needs && call->children[k].no != 0 &&
-                          before->phase == PHASE_DONE);
+                          (call->children[k].state == CHILD_ENDED ||
+                           call->children[k].origin == CHILD_REPEATED));
             if (failed && w->plan.holding == CHILDREN_CLOSED)
                 wrong(w, "agent %u was made after subtask %lld had failed", made->no,
                       (long long)call->children[k].item);
@@ -226,8 +234,9 @@ static void check_family(struct world *w, const struct run *run, const struct ag
         wrong(w, "agent %u waits for jobs that have ended", agent->no);
     if (agent->phase == PHASE_JOINING && recount->held > 0)
         wrong(w, "agent %u has answered and still holds children that nobody can merge", agent->no);
+    bool kept = agent->phase == PHASE_LEAVING && agent->tree->leaves == LEAVES_KEPT;
     if (agent->no != 0 && agent->phase != PHASE_DONE && parent->stopping != OUTCOME_NONE &&
-        agent->stopping == OUTCOME_NONE)
+        agent->stopping == OUTCOME_NONE && !kept)
         wrong(w, "agent %u goes on and its parent is being stopped", agent->no);
     if (reserved->tokens != recount->reserved.tokens ||
         reserved->cost_nano != recount->reserved.cost_nano)
@@ -249,7 +258,7 @@ static void check_families(struct world *w, const struct run *run)
         if (no == 0)
             continue;
         above->open += agent->life != LIFE_CLOSED;
-        above->held += agent->life == LIFE_WAITING_FOR_MERGE;
+        above->held += agent->life == LIFE_WAITING_FOR_MERGE && agent->phase == PHASE_DONE;
         above->reserved.tokens += own->reserved.tokens;
         above->reserved.cost_nano += own->reserved.cost_nano;
     }

@@ -226,6 +226,7 @@ void ledger_take(struct world *w, const struct batch *batch)
             continue;
         }
         take_payload(w, event);
+        tree_ledger_take(w, event);
         if (str_is(event->type, "agent.subagent_completed") &&
             (i == 0 || batch->append.events[i - 1].agent_no != event->agent_no))
             see(w, SEEN_MERGED); /* not in one go with its end */

@@ -39,6 +39,10 @@ static struct world_plan plan_of(uint64_t seed)
                                .watched =
                                    seed / 19 % 3 == 0 ? WATCHED_AT_A_TERMINAL : WATCHED_BY_NOBODY,
                                .results = seed / 2 % 2 == 0 ? RESULTS_REUSED : RESULTS_ONCE,
+                               .isolation = seed / 6 % 4 == 0   ? ISOLATED_CHILDREN
+                                            : seed / 6 % 4 == 1 ? ISOLATED_NOBODY
+                                            : seed / 6 % 4 == 2 ? ISOLATED_IN_PLACE
+                                                                : ISOLATED_ALL,
                                .idle_ms = seed / 3 % 3 == 0 ? 1000 : 0};
 }
 

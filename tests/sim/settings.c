@@ -107,6 +107,8 @@ static void set_limits(const struct world_plan *plan, struct settings *settings)
     settings->root.wall_ms = plan->root_ms;
     settings->idle_timeout_ms = plan->idle_ms;
     settings->reuse_results = plan->results == RESULTS_REUSED ? SWITCH_ON : SWITCH_OFF;
+    settings->isolate_children = plan->isolation != ISOLATED_NOBODY ? SWITCH_ON : SWITCH_OFF;
+    settings->isolate_root = plan->isolation >= ISOLATED_ALL ? SWITCH_ON : SWITCH_OFF;
     if (plan->watched == WATCHED_AT_A_TERMINAL)
         settings->pause_at = 4;
 }

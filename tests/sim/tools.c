@@ -30,14 +30,15 @@ void apply_write(struct world *w, const struct pending *p)
     }
     if (++w->writes[i].applied > 1)
         wrong(w, "the change of call %s was made twice", call);
-    w->files[file_of(p->effect.path)] = strtoull(p->effect.after.p + 48, NULL, 16);
+    files_of(w, p->effect.agent_no)[file_of(p->effect.path)] =
+        strtoull(p->effect.after.p + 48, NULL, 16);
 }
 
 /* A prepared change, or after a crash the question whether it was made. */
 static void change(struct world *w, const struct pending *p, struct input *input,
                    struct arena *arena)
 {
-    uint64_t file = w->files[file_of(p->effect.path)];
+    uint64_t file = files_of(w, p->effect.agent_no)[file_of(p->effect.path)];
     uint64_t before = strtoull(p->effect.before.p + 48, NULL, 16),
              after = strtoull(p->effect.after.p + 48, NULL, 16);
     if (p->effect.kind == EFFECT_SETTLE && file == after) {
@@ -105,7 +106,7 @@ void answer_tool(struct world *w, const struct pending *p)
         int64_t at = chance_below(c, FILES);
         input.kind = INPUT_PREPARED;
         input.path = arena_printf(&arena, "f%lld", (long long)at);
-        input.before = content_text(&arena, w->files[at]);
+        input.before = content_text(&arena, files_of(w, p->effect.agent_no)[at]);
         input.after = content_text(&arena, chance_next(c) >> 1);
     } else if (p->effect.path.p != NULL) {
         change(w, p, &input, &arena);

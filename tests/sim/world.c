@@ -166,9 +166,13 @@ static void crash(struct world *w)
     /* What tools did just before the end is done, though nobody was told. */
     for (size_t i = 0; i < w->pending_count; i++) {
         struct pending *p = w->pending[i];
-        if (p->kind == PENDING_ANSWER && p->effect.kind == EFFECT_TOOL &&
-            p->effect.path.p != NULL && !p->aborted && chance_permille(&w->chance, 500) &&
-            w->files[file_of(p->effect.path)] == strtoull(p->effect.before.p + 48, NULL, 16))
+        if (p->kind != PENDING_ANSWER || p->aborted || !chance_permille(&w->chance, 500))
+            continue;
+        if (p->effect.kind == EFFECT_ISOLATE || p->effect.kind == EFFECT_MERGE)
+            disk_crash(w, p);
+        else if (p->effect.kind == EFFECT_TOOL && p->effect.path.p != NULL &&
+                 files_of(w, p->effect.agent_no)[file_of(p->effect.path)] ==
+                     strtoull(p->effect.before.p + 48, NULL, 16))
             apply_write(w, p);
     }
     for (size_t i = 0; i < w->queue_count; i++) {
@@ -336,6 +340,8 @@ static void step(struct world *w)
         if (p->effect.kind == EFFECT_MODEL) {
             w->children_asking -= p->effect.agent_no != 0;
             answer_model(w, p);
+        } else if (p->effect.kind == EFFECT_ISOLATE || p->effect.kind == EFFECT_MERGE) {
+            answer_tree(w, p);
         } else {
             answer_tool(w, p);
         }
@@ -381,6 +387,7 @@ void world_run(const struct world_plan *plan, struct world_result *result)
     result->status = run_state(pump_run(w->pump));
     if (result->problem[0] == '\0') {
         check_end(w);
+        disk_end(w);
         ledger_end(w);
     }
     /* SIM_TRACE=1 shows the log of a run that went wrong. */

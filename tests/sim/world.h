@@ -32,6 +32,12 @@ struct world_plan {
         WATCHED_AT_A_TERMINAL
     } watched; /* who answers the root's questions */
     enum { RESULTS_ONCE, RESULTS_REUSED } results;
+    enum {
+        ISOLATED_NOBODY,
+        ISOLATED_CHILDREN, /* as in a chat: the root works in the user's files */
+        ISOLATED_ALL,
+        ISOLATED_IN_PLACE /* where there is no repository: the root asks for a tree and works in place */
+    } isolation;
     int64_t idle_ms; /* after which silent effects are told; 0: never */
 };
 
@@ -65,6 +71,13 @@ enum sighting {
     SEEN_REUSED,
     SEEN_CORRECTED, /* an answer that did not match its schema */
     SEEN_MISMATCH,  /* and one that never did */
+    SEEN_UNMADE,    /* a tree that could not be had */
+    SEEN_TREE_AGAIN,
+    SEEN_TREE_MERGED,
+    SEEN_MERGED_LATER, /* not when it was done: its turn had not come */
+    SEEN_CONFLICT,
+    SEEN_MERGE_STOPPED,
+    SEEN_KEPT,
     SIGHTINGS
 };
 
