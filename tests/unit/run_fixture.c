@@ -299,6 +299,49 @@ void rig_facts(struct rig *rig, uint32_t agent_no, size_t call, const char *file
     rig_input(rig, &input);
 }
 
+static void answer_isolate(struct rig *rig, uint32_t agent_no, struct input *input)
+{
+    input->kind = INPUT_ISOLATED;
+    input->agent_no = agent_no;
+    input->call_id = rig_effect(rig, agent_no, EFFECT_ISOLATE)->call_id;
+    rig_input(rig, input);
+}
+
+void rig_made(struct rig *rig, uint32_t agent_no)
+{
+    struct input input = {.strategy = STR("worktree"),
+                          .worktree_path = arena_printf(&rig->arena, "/trees/%u", agent_no),
+                          .workspace = arena_printf(&rig->arena, "/trees/%u/sub", agent_no),
+                          .branch = arena_printf(&rig->arena, "cadre/run/%u", agent_no),
+                          .base_ref = STR("abc")};
+    answer_isolate(rig, agent_no, &input);
+}
+
+void rig_unmade(struct rig *rig, uint32_t agent_no, const char *why)
+{
+    struct input input = {.outcome = TOOL_ERROR, .text = str_from(why)};
+    answer_isolate(rig, agent_no, &input);
+}
+
+void rig_left(struct rig *rig, uint32_t agent_no, const char *how)
+{
+    static const char *const good[] = {"no_changes", "fast_forward", "three_way", "kept"};
+    struct input input = {.kind = INPUT_MERGED,
+                          .agent_no = agent_no,
+                          .call_id = rig_effect(rig, agent_no, EFFECT_MERGE)->call_id,
+                          .outcome = TOOL_ERROR,
+                          .merge_strategy = str_from(how),
+                          .text = str_from(how)};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        if (strcmp(how, good[i]) == 0)
+            input.outcome = TOOL_OK;
+    if (strcmp(how, "conflict") == 0)
+        input.conflicted_files = STR("[\"a\"]");
+    if (input.outcome == TOOL_ERROR || strcmp(how, "kept") == 0)
+        input.branch = arena_printf(&rig->arena, "cadre/run/%u", agent_no);
+    rig_input(rig, &input);
+}
+
 void rig_pass(struct rig *rig, int64_t ms)
 {
     rig->now += ms;
@@ -395,6 +438,14 @@ size_t rig_count(const struct rig *rig, enum event_type type)
     size_t n = 0;
     for (size_t i = 0; i < rig->event_count; i++)
         n += rig->events[i]->type == type;
+    return n;
+}
+
+size_t rig_count_of(const struct rig *rig, uint32_t agent_no, enum event_type type)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < rig->event_count; i++)
+        n += rig->events[i]->type == type && rig->events[i]->agent_no == agent_no;
     return n;
 }
 

@@ -64,6 +64,12 @@ void rig_result(struct rig *rig, uint32_t agent_no, size_t call, const char *tex
 void rig_prepared(struct rig *rig, uint32_t agent_no, size_t call, const char *path);
 void rig_facts(struct rig *rig, uint32_t agent_no, size_t call, const char *files);
 
+/* Answers about the agent's tree: it has one, or cannot have one; it was merged or kept, and how: anything but a strategy that works
+ * and "kept" is an error. */
+void rig_made(struct rig *rig, uint32_t agent_no);
+void rig_unmade(struct rig *rig, uint32_t agent_no, const char *why);
+void rig_left(struct rig *rig, uint32_t agent_no, const char *how);
+
 /* Lets time pass and then fires every deadline that has passed. */
 void rig_pass(struct rig *rig, int64_t ms);
 /* The process ends and another takes the log over, so much later. */
@@ -82,6 +88,7 @@ void rig_skip(struct rig *rig);           /* events and effects so far need no l
 
 const struct event *rig_last(const struct rig *rig, uint32_t agent_no, enum event_type type);
 size_t rig_count(const struct rig *rig, enum event_type type);
+size_t rig_count_of(const struct rig *rig, uint32_t agent_no, enum event_type type);
 const struct agent *rig_agent(const struct rig *rig, uint32_t agent_no);
 struct str rig_call_id(const struct rig *rig, uint32_t agent_no, size_t call);
 /* The last effect of this kind. */
