@@ -9,7 +9,8 @@
 struct held {
     struct held *next;
     struct effect effect;
-    struct arena arena; /* its strings */
+    enum { HELD_WANTED, HELD_ABORTED } wanted; /* ABORTED: it is started, and aborted at once */
+    struct arena arena;                        /* its strings */
 };
 
 struct pump {
@@ -135,12 +136,24 @@ static void hold(struct pump *pump, const struct effect *effect)
     pump->held_count++;
 }
 
+/* What becomes of a tree is never guessed: an effect on one may have been done before a crash, and whoever does it puts away what is
+ * there. */
+static bool must_start(const struct effect *effect)
+{
+    return effect->kind == EFFECT_ISOLATE || effect->kind == EFFECT_MERGE;
+}
+
+/* Takes a held effect out, or marks it where it must start all the same; NULL: it has started already. */
 static struct held *unhold(struct pump *pump, const struct effect *abort)
 {
     for (struct held **at = &pump->first; *at != NULL; at = &(*at)->next) {
         struct held *held = *at;
         if (held->effect.agent_no == abort->agent_no &&
             str_eq(held->effect.call_id, abort->call_id)) {
+            if (must_start(&held->effect)) {
+                held->wanted = HELD_ABORTED;
+                return held;
+            }
             *at = held->next;
             if (pump->last == &held->next)
                 pump->last = at;
@@ -170,15 +183,6 @@ static int answer_unstarted(struct pump *pump, const struct held *held, int64_t 
         input.kind = INPUT_CHECKED;
         input.checked = CHECKED_NOT_RUN;
         input.text = STR("Error: stopped before they started.");
-    } else if (held->effect.kind == EFFECT_ISOLATE) {
-        input.kind = INPUT_ISOLATED;
-        input.outcome = TOOL_ERROR;
-        input.text = STR("stopped before it was begun");
-    } else if (held->effect.kind == EFFECT_MERGE) {
-        input.kind = INPUT_MERGED;
-        input.outcome = TOOL_ERROR;
-        input.merge_strategy = STR("cancelled");
-        input.text = STR("stopped before it was merged");
     } else {
         input.kind = INPUT_RESULT;
         input.outcome = TOOL_ERROR;
@@ -220,7 +224,9 @@ int pump_input(struct pump *pump, const struct input *input, struct err *err)
         const struct effect *effect = &decision.effects[i];
         if (effect->kind == EFFECT_ABORT) {
             struct held *held = unhold(pump, effect);
-            if (held != NULL) {
+            if (held != NULL && held->wanted == HELD_ABORTED) {
+                continue;
+            } else if (held != NULL) {
                 *unstarted_last = held;
                 unstarted_last = &held->next;
             } else {
@@ -254,6 +260,8 @@ static void start_held(struct pump *pump)
             pump->last = &pump->first;
         pump->held_count--;
         pump->ports.start(pump->ports.user, pump, &held->effect);
+        if (held->wanted == HELD_ABORTED)
+            pump->ports.abort(pump->ports.user, pump, held->effect.agent_no, held->effect.call_id);
         held_free(held);
     }
 }

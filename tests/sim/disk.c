@@ -45,6 +45,9 @@ static void isolate(struct world *w, const struct pending *p, struct input *inpu
     if (chance_permille(&w->chance, p->aborted ? 600 : 40)) {
         input->outcome = TOOL_ERROR;
         input->text = STR("no room for it");
+        /* A tree that the run does not know of is not left behind. */
+        if (run_agent(pump_run(w->pump), p->effect.agent_no)->tree->path.n == 0)
+            tree_of(w, p->effect.agent_no)->state = DISK_ABSENT;
         return;
     }
     input->strategy = in_place ? STR("shared") : STR("worktree");
@@ -77,15 +80,20 @@ static bool merge(struct world *w, uint32_t no)
 }
 
 /* The work of one merge or keep, whether or not anybody hears of it. */
-static void leave(struct world *w, const struct effect *effect)
+static void leave(struct world *w, const struct pending *p)
 {
-    struct disk_tree *tree = tree_of(w, effect->agent_no);
-    if (tree->state == DISK_MADE && str_is(effect->tool, "merge")) {
-        bool broken = chance_permille(&w->chance, 40);
-        tree->end = broken ? DISK_BROKEN : merge(w, effect->agent_no) ? DISK_MERGED : DISK_CONFLICT;
-    } else if (tree->state == DISK_MADE) {
-        tree->end = chance_permille(&w->chance, 40) ? DISK_BROKEN : DISK_KEPT;
-    }
+    struct disk_tree *tree = tree_of(w, p->effect.agent_no);
+    bool broken = chance_permille(&w->chance, 40);
+    if (tree->state != DISK_MADE)
+        return; /* it was done before */
+    if (str_is(p->effect.tool, "keep"))
+        tree->end = broken ? DISK_BROKEN : DISK_KEPT;
+    else if (p->aborted && chance_permille(&w->chance, 500))
+        tree->end = DISK_STOPPED;
+    else if (broken)
+        tree->end = DISK_BROKEN;
+    else
+        tree->end = merge(w, p->effect.agent_no) ? DISK_MERGED : DISK_CONFLICT;
     tree->state = DISK_GONE;
 }
 
@@ -94,25 +102,21 @@ static void answer_leave(struct world *w, const struct pending *p, struct input 
     static const char *const words[] = {[DISK_MERGED] = "three_way",
                                         [DISK_CONFLICT] = "conflict",
                                         [DISK_BROKEN] = "error",
+                                        [DISK_STOPPED] = "stopped",
                                         [DISK_KEPT] = "kept"};
-    struct disk_tree *tree = tree_of(w, p->effect.agent_no);
-    bool merges = str_is(p->effect.tool, "merge");
+    const struct disk_tree *tree = tree_of(w, p->effect.agent_no);
+    bool lent = tree->state == DISK_ABSENT; /* a root in the user's files */
     input->kind = INPUT_MERGED;
-    if (p->aborted && !merges)
+    if (p->aborted && str_is(p->effect.tool, "keep"))
         wrong(w, "agent %u: keeping its work was cut short", p->effect.agent_no);
-    if (p->aborted && tree->state == DISK_MADE && chance_permille(&w->chance, 500)) {
-        input->outcome = TOOL_ERROR;
-        input->merge_strategy = STR("cancelled");
-        input->text = STR("stopped");
-        return;
-    }
-    leave(w, &p->effect);
-    input->outcome = tree->end == DISK_MERGED || tree->end == DISK_KEPT ? TOOL_OK : TOOL_ERROR;
-    input->merge_strategy = str_from(words[tree->end]);
-    input->text = str_from(words[tree->end]);
-    if (tree->end != DISK_MERGED)
+    leave(w, p);
+    input->outcome =
+        lent || tree->end == DISK_MERGED || tree->end == DISK_KEPT ? TOOL_OK : TOOL_ERROR;
+    input->merge_strategy = lent ? STR("in_place") : str_from(words[tree->end]);
+    input->text = input->merge_strategy;
+    if (!lent && tree->end != DISK_MERGED)
         input->branch = STR("cadre/b");
-    if (tree->end == DISK_CONFLICT)
+    if (!lent && tree->end == DISK_CONFLICT)
         input->conflicted_files = STR("[\"f1\"]");
 }
 
@@ -131,11 +135,11 @@ void answer_tree(struct world *w, const struct pending *p)
 
 void disk_crash(struct world *w, const struct pending *p)
 {
-    if (p->effect.kind == EFFECT_ISOLATE && run_agent(pump_run(w->pump), 0)->tree != NULL &&
-        (p->effect.agent_no != 0 || w->plan.isolation != ISOLATED_IN_PLACE))
+    bool in_place = p->effect.agent_no == 0 && w->plan.isolation == ISOLATED_IN_PLACE;
+    if (p->effect.kind == EFFECT_MERGE)
+        leave(w, p);
+    else if (!in_place)
         make(w, p->effect.agent_no);
-    else if (p->effect.kind == EFFECT_MERGE)
-        leave(w, &p->effect);
 }
 
 /* --- the end ----------------------------------------------------------------------------------------------------------------- */
@@ -148,8 +152,7 @@ void disk_end(struct world *w)
         const struct agent *agent = run_agent(run, no);
         bool worked =
             agent->outcome == OUTCOME_COMPLETED || agent->outcome == OUTCOME_BUDGET_EXCEEDED;
-        /* What a process that crashed had made, and its successor did not find out about, is for `cadre gc`. */
-        if (tree->state == DISK_MADE && agent->tree->state != TREE_NONE)
+        if (tree->state == DISK_MADE)
             wrong(w, "the tree of agent %u is left over", no);
         if (tree->merges > 1)
             wrong(w, "the work of agent %u was merged %d times", no, tree->merges);
@@ -157,7 +160,7 @@ void disk_end(struct world *w)
             continue;
         if (worked && tree->merges != 1)
             wrong(w, "agent %u ended as one who worked and its work was not merged", no);
-        if (!worked && tree->merges != 0 && w->result->crashes == 0)
+        if (!worked && tree->merges != 0)
             wrong(w, "agent %u failed and its work was merged", no);
     }
 }

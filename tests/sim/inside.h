@@ -55,8 +55,8 @@ struct tree_record {
 /* The files of one agent, where it has its own. */
 struct disk_tree {
     enum { DISK_ABSENT, DISK_MADE, DISK_GONE } state;
-    enum { DISK_MERGED, DISK_CONFLICT, DISK_BROKEN, DISK_KEPT } end; /* how it went */
-    uint64_t base[FILES], files[FILES];                              /* content numbers */
+    enum { DISK_MERGED, DISK_CONFLICT, DISK_BROKEN, DISK_STOPPED, DISK_KEPT } end; /* how it went */
+    uint64_t base[FILES], files[FILES]; /* content numbers */
     int merges;
 };
 

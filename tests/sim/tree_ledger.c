@@ -99,14 +99,13 @@ static void take_merged(struct world *w, const struct event_row *row, const stru
     struct str how = js_get_str(payload, "merge_strategy");
     if (!tree->leaving)
         wrong(w, "the tree of agent %u left unasked", row->agent_no);
-    if (str_is(how, "cancelled") && into->merging == row->agent_no)
-        see(w, SEEN_MERGE_STOPPED);
-    else
-        tree->there = false;
+    tree->there = false;
     if (into->merging == row->agent_no)
         into->merging = 0;
     if (str_is(how, "conflict"))
         see(w, SEEN_CONFLICT);
+    else if (str_is(how, "stopped"))
+        see(w, SEEN_MERGE_STOPPED);
     else if (str_is(how, "three_way"))
         see(w, SEEN_TREE_MERGED);
     else if (str_is(how, "kept"))

@@ -253,6 +253,22 @@ static void the_others_stay_held_when_one_in_the_middle_is_stopped(void **state)
     expect_did(shell, "start 1 model; start 3 model; ");
 }
 
+/* It may have been made before a crash: only who looks can tell, and put it away. */
+static void a_held_effect_on_a_tree_that_is_stopped_starts_and_is_aborted(void **state)
+{
+    struct shell *shell = *state;
+    shell->rig->settings.isolate_root = SWITCH_ON;
+    start(shell);
+    durable(shell);
+    buf_clear(&shell->did);
+    reply(shell, 0, &write_call, 1);
+    cancel(shell);
+    assert_int_equal(pump_held(shell->pump), 1);
+    assert_int_equal(run_state(pump_run(shell->pump)), RUN_RUNNING);
+    durable(shell);
+    expect_did(shell, "start 0 isolate; abort 0; ");
+}
+
 static void an_input_that_changes_nothing_appends_nothing(void **state)
 {
     struct shell *shell = *state;
@@ -287,6 +303,7 @@ int main(void)
         TEST(a_held_request_that_is_stopped_never_starts_and_costs_nothing),
         TEST(a_held_write_that_is_stopped_is_not_made),
         TEST(the_others_stay_held_when_one_in_the_middle_is_stopped),
+        TEST(a_held_effect_on_a_tree_that_is_stopped_starts_and_is_aborted),
         TEST(an_input_that_changes_nothing_appends_nothing),
         TEST(what_is_durable_already_needs_no_wait),
     };

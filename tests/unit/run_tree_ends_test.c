@@ -246,11 +246,11 @@ static void a_merge_that_was_stopped_leaves_its_work_on_the_branch(void **state)
     rig_say(rig, 1, "done");
     cancel(rig);
     rig_skip(rig);
-    rig_left(rig, 1, "cancelled");
-    rig_expect(rig, "1 agent.worktree_merged, 1 agent.subagent_failed, 1 agent.merging");
-    rig_expect_effects(rig, "1 merge keep");
-    rig_left(rig, 1, "kept");
+    rig_left(rig, 1, "stopped");
+    rig_expect(rig, "1 agent.worktree_merged, 1 agent.subagent_failed, 1 agent.subagent_closed, "
+                    "0 tool.finished, 0 agent.merging");
     assert_int_equal(rig_agent(rig, 1)->outcome, OUTCOME_CANCELLED);
+    rig_contains(rig_last(rig, 1, EVENT_SUBAGENT_CLOSED)->result, "\"branch\":\"cadre/run/1\"");
     rig_left(rig, 0, "kept");
     assert_int_equal(run_state(rig->run), RUN_CANCELLED);
 }

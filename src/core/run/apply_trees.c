@@ -118,13 +118,10 @@ int apply_worktree_merged(struct run *run, struct agent *agent, const struct eve
     struct tree *tree = agent->tree;
     if (tree == NULL || tree->state != TREE_LEAVING || !str_eq(tree->id, e->call_id))
         return apply_out_of_place(e, err);
-    /* A merge that was stopped leaves the tree as it was, to be kept. */
-    bool stopped = tree->leaves == LEAVES_MERGED && str_is(e->merge_strategy, "cancelled") &&
-                   !str_is(e->merge_success, "true");
     struct tree *into = run->agents[agent->parent_no]->tree;
     if (agent->no != 0 && into->merging == agent->no)
         into->merging = 0;
-    tree->state = stopped ? TREE_THERE : TREE_GONE;
+    tree->state = TREE_GONE;
     tree->merge = arena_copy(&agent->arena, e->merge_strategy);
     tree->kept = arena_copy(&agent->arena, e->branch);
     if (e->evidence.p != NULL)

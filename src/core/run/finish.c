@@ -113,10 +113,6 @@ void child_left(struct deciding *d, struct agent *child, enum tool_outcome outco
         e->error = message;
         emit(d, e);
     }
-    if (child->phase == PHASE_LEAVING && tree_is_there(child)) {
-        tree_leave(d, child); /* what was not merged is kept */
-        return;
-    }
     struct str result = result_object(d, child, &ending);
     if (child->life == LIFE_WAITING_FOR_MERGE)
         integrate(d, child, message, result);

@@ -56,8 +56,8 @@ struct input {
     /* INPUT_ISOLATED, with outcome, and text: why not. strategy "shared": there is no repository, the agent works in place */
     struct str strategy, worktree_path, workspace, base_ref;
     struct str branch; /* INPUT_MERGED: where the work is that was not merged; empty: nowhere */
-    /* INPUT_MERGED, with outcome, text: one line about it, files_modified, evidence. An error with merge_strategy "cancelled": nothing
-     * was done, the tree is there as it was. After every other answer it is gone. */
+    /* INPUT_MERGED, with outcome, text: one line about it, files_modified, evidence. Whatever came of it,
+     * the tree is gone. */
     struct str merge_strategy, commit;
     struct str conflicted_files; /* JSON array, or STR_NONE */
     /* INPUT_SILENT */
