@@ -324,6 +324,23 @@ static void a_conflict_of_a_child_that_gates_fails_the_run(void **state)
     assert_int_equal(run_state(rig->run), RUN_FAILED);
 }
 
+static void what_a_job_said_can_be_read_before_its_work_is_merged(void **state)
+{
+    struct rig *rig = *state;
+    char named[64];
+    isolate(rig);
+    job(rig);
+    rig_made(rig, 1);
+    rig_say(rig, 1, "found it");
+    snprintf(named, sizeof named, "{\"task_id\":\"%.*s\"}", STR_FMT(rig_agent(rig, 1)->task_id));
+    CALLS(rig, 0, {"agent_result", named}, {"agent_status", "{}"});
+    const struct agent *root = rig_agent(rig, 0);
+    rig_contains(root->messages[root->message_count - 2].text, "found it");
+    rig_contains(root->messages[root->message_count - 2].text, "not merged yet");
+    rig_contains(root->messages[root->message_count - 1].text, "waiting to be merged");
+    check_merged(rig, "");
+}
+
 /* --- held children ------------------------------------------------------------------------------------------------------------ */
 
 /* Two children that are held, and the root asks again. */
@@ -440,6 +457,7 @@ int main(void)
         RIG_TEST(a_child_that_is_closed_without_a_tree_makes_room_for_the_next),
         RIG_TEST(a_conflict_fails_the_child_and_those_behind_it_are_merged),
         RIG_TEST(a_conflict_of_a_child_that_gates_fails_the_run),
+        RIG_TEST(what_a_job_said_can_be_read_before_its_work_is_merged),
         RIG_TEST(a_held_child_is_merged_when_that_is_asked_for_and_the_call_waits),
         RIG_TEST(a_held_child_that_is_merged_twice_in_one_reply_is_merged_once),
         RIG_TEST(a_held_child_that_is_cancelled_is_kept_and_closed),

@@ -31,6 +31,10 @@ static const char *doing(const struct agent *child)
         [PHASE_ASKING] = "asking its model",     [PHASE_BACKOFF] = "waiting before it asks again",
         [PHASE_TOOLS] = "using tools",           [PHASE_JOINING] = "waiting for its jobs",
         [PHASE_CHECKING] = "running its checks", [PHASE_LEAVING] = "waiting to be merged"};
+    if (tree_busy(child))
+        return child->phase != PHASE_LEAVING        ? "getting its files"
+               : child->tree->leaves == LEAVES_KEPT ? "its work is put away"
+                                                    : "being merged";
     if (child->phase != PHASE_DONE)
         return child->stopping != OUTCOME_NONE ? "being stopped" : phases[child->phase];
     return child->life == LIFE_WAITING_FOR_MERGE ? "held until agent_merge or agent_cancel"
@@ -155,7 +159,7 @@ static void result_start(struct deciding *d, struct agent *agent, struct call *c
 {
     struct err why = ERR_INIT;
     struct agent *child = named_child(d, agent, arguments, "task_id", "agent_result", &why);
-    if (child != NULL && child->phase != PHASE_DONE)
+    if (child != NULL && child->phase < PHASE_LEAVING)
         err_set(&why, ERR_USAGE, "sub-agent %.*s is still at work: %s", STR_FMT(child->task_id),
                 doing(child));
     if (child == NULL || why.class != ERR_NONE) {
@@ -163,8 +167,14 @@ static void result_start(struct deciding *d, struct agent *agent, struct call *c
         return;
     }
     struct ending ending = ending_of(child);
-    call_finish(d, agent, call, ending_worked(child->outcome) ? TOOL_OK : TOOL_ERROR,
-                result_text(d, child, &ending));
+    bool waits = child->phase == PHASE_LEAVING && child->life == LIFE_WAITING_FOR_MERGE;
+    struct str text = result_text(d, child, &ending);
+    if (waits)
+        text = arena_printf(&d->out->arena,
+                            "%.*s\nNotice: its work is not merged yet; spawn_await or agent_merge "
+                            "waits for that.",
+                            STR_FMT(text));
+    call_finish(d, agent, call, ending_worked(child->outcome) ? TOOL_OK : TOOL_ERROR, text);
 }
 
 const struct door_ops door_agent_result = {result_start, NULL, NULL};
