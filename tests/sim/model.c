@@ -238,6 +238,10 @@ static void random_call(const struct asked *a, struct tool_call *call)
     if (run_settings(a->run)->reuse_results == SWITCH_ON && menu[at].makes == MAKES_CHANGES &&
         perhaps(a, 850))
         at = 0;
+    /* Whoever has files of its own changes some, so that there is something to merge. */
+    if (menu[at].arguments == path_arguments && a->agent->no != 0 && a->agent->tree != NULL &&
+        perhaps(a, 600))
+        at = 1;
     /* Deep down and late there are enough of them. */
     if (menu[at].makes == MAKES_CHILDREN && (run_agent_count(a->run) > CHILDREN_ENOUGH ||
                                              perhaps(a, 250 * a->agent->contract.agent.depth)))

@@ -61,10 +61,11 @@ static const char *keep_string(struct pending *p, size_t *used, struct str text)
 }
 
 /* Some answers take so long that their silence is told first. */
-static int64_t answer_delay(struct world *w)
+static int64_t answer_delay(struct world *w, enum effect_kind kind)
 {
     bool hangs = w->plan.idle_ms > 0 && chance_permille(&w->chance, 40);
-    return hangs ? 20 * w->plan.idle_ms : 1 + chance_below(&w->chance, 400);
+    return hangs ? 20 * w->plan.idle_ms
+                 : 1 + chance_below(&w->chance, kind == EFFECT_MERGE ? 2000 : 400);
 }
 
 static void keep_effect(struct pending *p, const struct effect *effect)
@@ -94,7 +95,7 @@ static void on_start(void *user, struct pump *pump, const struct effect *effect)
             keep_effect(pending_add(w, PENDING_QUESTION, chance_below(&w->chance, 5000)), effect);
         return;
     }
-    int64_t delay = answer_delay(w);
+    int64_t delay = answer_delay(w, effect->kind);
     keep_effect(pending_add(w, PENDING_ANSWER, delay), effect);
     if (w->plan.idle_ms > 0 && delay > w->plan.idle_ms)
         keep_effect(pending_add(w, PENDING_SILENCE, w->plan.idle_ms), effect);
