@@ -185,6 +185,35 @@ static void tasks_of_fan_out_are_merged_in_their_order(void **state)
     rig_contains(rig_last(rig, 0, EVENT_TOOL_FINISHED)->text, "\"succeeded\":3");
 }
 
+#define STEP(id, more)                                                                             \
+    "{\"id\":\"" id "\",\"title\":\"" id "\",\"description\":\"do " id "\",\"ownership\":[\"" id   \
+    "/\"]" more "}"
+
+/* The second step, which needs the first, gets its child when the third has done its work. */
+static void a_step_that_comes_first_is_merged_first_although_it_was_made_later(void **state)
+{
+    struct rig *rig = *state;
+    list_add(&rig->arena, &rig->settings.available_tools, STR("plan"));
+    rig->settings.plan_enabled = SWITCH_ON;
+    rig->settings.plan_review = SWITCH_OFF;
+    isolate(rig);
+    CALLS(rig, 0,
+          {"plan", "{\"plan\":{\"goal\":\"g\",\"steps\":[" STEP("a", "") "," STEP(
+                       "b", ",\"depends_on\":[\"a\"]") "," STEP("c", "") "]}}"});
+    rig_made(rig, 1);
+    rig_made(rig, 2);
+    rig_say(rig, 2, "c is done");
+    rig_say(rig, 1, "a is done");
+    rig_left(rig, 1, "three_way");
+    check_merged(rig, "1");
+    rig_made(rig, 3);
+    rig_say(rig, 3, "b is done");
+    rig_left(rig, 3, "three_way");
+    rig_left(rig, 2, "three_way");
+    check_merged(rig, "1 3 2");
+    assert_int_equal(rig_agent(rig, 0)->phase, PHASE_ASKING);
+}
+
 static void jobs_are_merged_when_they_are_awaited_and_in_order(void **state)
 {
     struct rig *rig = *state;
@@ -449,6 +478,7 @@ int main(void)
         RIG_TEST(settings_without_the_keys_share_one_tree),
         RIG_TEST(children_of_one_reply_are_merged_in_spawn_order_whoever_ends_first),
         RIG_TEST(tasks_of_fan_out_are_merged_in_their_order),
+        RIG_TEST(a_step_that_comes_first_is_merged_first_although_it_was_made_later),
         RIG_TEST(jobs_are_merged_when_they_are_awaited_and_in_order),
         RIG_TEST(an_await_of_one_job_does_not_merge_another),
         RIG_TEST(jobs_that_were_left_are_merged_at_the_end_in_order),
