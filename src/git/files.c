@@ -3,6 +3,7 @@
  * are written. On threads that may wait. */
 #include "git/files.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "os/scope.h"
 
 #define ALL_PATHS ((struct vcs_list){NULL, 0})
+#define DEPTH_MAX 100 /* of directories that a file takes the place of */
 
 /* What a file is by now, compared with what the change starts from and ends in. */
 enum standing { STANDS_BEFORE, STANDS_AFTER, STANDS_APART };
@@ -44,10 +46,36 @@ static mode_t kind_at(int root, struct str path)
     return kind;
 }
 
+/* It goes, and is what it was. */
 static bool is_deleted(const struct mover *mover, struct str path)
 {
     const struct git_change *change = map_get(&mover->wanted, path);
-    return change != NULL && change->new_mode == 0;
+    return change != NULL && change->new_mode == 0 && map_get(&mover->touched, path) == NULL;
+}
+
+/* Will the directory be empty when all deletions are done? */
+static bool empties(const struct mover *mover, struct str path, int depth)
+{
+    const struct dirent *entry;
+    bool empty = depth < DEPTH_MAX;
+    int fd = scope_open_beneath(mover->root, arena_copy(mover->work->arena, path).p,
+                                O_RDONLY | O_DIRECTORY);
+    DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+    if (directory == NULL) {
+        if (fd >= 0)
+            close(fd);
+        return false;
+    }
+    while (empty && (entry = readdir(directory)) != NULL) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        struct str inside =
+            arena_printf(mover->work->arena, "%.*s/%s", STR_FMT(path), entry->d_name);
+        empty = kind_at(mover->root, inside) == S_IFDIR ? empties(mover, inside, depth + 1)
+                                                        : is_deleted(mover, inside);
+    }
+    closedir(directory);
+    return empty;
 }
 
 /* git would remove what is in its way: a file where a directory is needed, a directory where a file is. */
@@ -57,7 +85,7 @@ static bool is_obstructed(const struct mover *mover, const struct git_change *ch
     if (change->new_mode == 0)
         return false;
     if (kind_at(mover->root, path) == S_IFDIR)
-        return true;
+        return !empties(mover, path, 0);
     for (size_t i = 0; i < path.n; i++) {
         struct str above = {path.p, i};
         if (path.p[i] != '/')
