@@ -149,7 +149,7 @@ int git_apply_files(const struct git_work *work, struct str from, struct str to,
                                     .to = arena_copy(work->arena, to)};
     if (!git_is_id(from) || !git_is_id(to))
         return err_set(err, ERR_USAGE, "applying needs two commits");
-    if (git_files_move(work, applied->from, applied->to, GIT_CLASH_REFUSES, &moved, err) != 0)
+    if (git_files_move(work, applied->from, applied->to, GIT_MOVE_FIRST, &moved, err) != 0)
         return -1;
     if (moved.changes.count > 0)
         applied->outcome = VCS_APPLIED;

@@ -15,13 +15,16 @@
 #include "os/scope.h"
 
 #define ALL_PATHS ((struct vcs_list){NULL, 0})
-#define DEPTH_MAX 100 /* of directories that a file takes the place of */
+#define PART_MAX (64 << 20) /* bytes of a file that a crash may have cut off */
+#define DEPTH_MAX 100       /* of directories that a file takes the place of */
 
 /* What a file is by now, compared with what the change starts from and ends in. */
 enum standing { STANDS_BEFORE, STANDS_AFTER, STANDS_APART };
 
 struct mover {
     const struct git_work *work;
+    struct str from, to;
+    enum git_move mode;
     int root;           /* of the work tree */
     struct map touched; /* path → how the file differs from `from` */
     struct map wanted;  /* path → the change that is wanted */
@@ -99,6 +102,48 @@ static bool is_obstructed(const struct mover *mover, const struct git_change *ch
     return false;
 }
 
+/* Is what is on disk the beginning of what a commit has there? */
+static bool begins(const struct mover *mover, struct str commit, struct str path)
+{
+    struct git_answer answer;
+    struct err none = ERR_INIT;
+    struct stat status;
+    struct arena *arena = mover->work->arena;
+    int fd = scope_open_beneath(mover->root, arena_copy(arena, path).p, O_RDONLY | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    bool small = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size < PART_MAX;
+    size_t n = small ? (size_t)status.st_size : 0;
+    char *part = arena_alloc(arena, n + 1);
+    bool whole = small && pread(fd, part, n, 0) == (ssize_t)n;
+    close(fd);
+    if (!whole || n == 0)
+        return whole;
+    const char *name = arena_printf(arena, "%.*s:%.*s", STR_FMT(commit), STR_FMT(path)).p;
+    struct git_call call = {.site = mover->work->site,
+                            .words = GIT_WORDS("cat-file", "--filters", name),
+                            .cancelled = mover->work->cancelled};
+    if (git_call(mover->work->git, &call, &answer, &none) != 0)
+        return false;
+    bool same = answer.output.n > n && memcmp(answer.output.p, part, n) == 0;
+    git_answer_release(&answer);
+    return same;
+}
+
+/* git removes a file and writes it anew: between the two it is missing, and then not whole. */
+static bool is_half_written(const struct mover *mover, const struct git_change *change,
+                            const struct git_change *own)
+{
+    if (mover->mode == GIT_MOVE_FIRST)
+        return false;
+    if (own->new_mode == 0)
+        return true;
+    if (change->new_mode != 0 && begins(mover, mover->to, change->path))
+        return true;
+    return mover->mode == GIT_MOVE_BACK && change->old_mode != 0 &&
+           begins(mover, mover->from, change->path);
+}
+
 static enum standing compare(const struct mover *mover, const struct git_change *change)
 {
     const struct git_change *own = map_get(&mover->touched, change->path);
@@ -106,7 +151,9 @@ static enum standing compare(const struct mover *mover, const struct git_change 
         return is_obstructed(mover, change) ? STANDS_APART : STANDS_BEFORE;
     bool same = own->new_mode == change->new_mode &&
                 (own->new_mode == 0 || str_eq(own->new_id, change->new_id));
-    return same ? STANDS_AFTER : STANDS_APART;
+    if (same)
+        return STANDS_AFTER;
+    return is_half_written(mover, change, own) ? STANDS_BEFORE : STANDS_APART;
 }
 
 /* Those of the wanted changes that are still to be made, and the paths of those that cannot be. */
@@ -150,12 +197,12 @@ static int take_wanted(const struct mover *mover, const char *index,
 }
 
 /* How the files differ from a commit, by now. */
-static int look_at_files(const struct mover *mover, const char *index, struct str from,
+static int look_at_files(const struct mover *mover, const char *index,
                          const struct git_changes *wanted, struct git_changes *own, struct err *err)
 {
     return git_index_take(mover->work, index, ALL_PATHS, GIT_SKIPS_NESTED, err) != 0 ||
                    take_wanted(mover, index, wanted, err) != 0 ||
-                   git_index_changes(mover->work, index, from, ALL_PATHS, own, err) != 0
+                   git_index_changes(mover->work, index, mover->from, ALL_PATHS, own, err) != 0
                ? -1
                : 0;
 }
@@ -224,26 +271,25 @@ static int write_files(const struct git_work *work, const struct git_changes *ch
     return result;
 }
 
-static int move(struct mover *mover, const char *index, struct git_moved *moved, struct str from,
-                struct str to, enum git_clash clash, struct err *err)
+static int move(struct mover *mover, const char *index, struct git_moved *moved, struct err *err)
 {
     struct git_changes own, open;
-    if (look_at_files(mover, index, from, &moved->changes, &own, err) != 0)
+    if (look_at_files(mover, index, &moved->changes, &own, err) != 0)
         return -1;
     sort_out(mover, &own, &moved->changes, &open, &moved->clashes);
-    if (open.count == 0 || (clash == GIT_CLASH_REFUSES && moved->clashes.count > 0))
+    if (open.count == 0 || (mover->mode != GIT_MOVE_BACK && moved->clashes.count > 0))
         return 0;
-    return git_index_read(mover->work, index, to, err) != 0 ||
+    return git_index_read(mover->work, index, mover->to, err) != 0 ||
                    delete_files(mover->root, &open, err) != 0 ||
                    write_files(mover->work, &open, index, err) != 0
                ? -1
                : 0;
 }
 
-int git_files_move(const struct git_work *work, struct str from, struct str to,
-                   enum git_clash clash, struct git_moved *moved, struct err *err)
+int git_files_move(const struct git_work *work, struct str from, struct str to, enum git_move mode,
+                   struct git_moved *moved, struct err *err)
 {
-    struct mover mover = {.work = work};
+    struct mover mover = {.work = work, .from = from, .to = to, .mode = mode};
     const char *index;
     *moved = (struct git_moved){.clashes = {NULL, 0}};
     if (git_diff_trees(work, from, to, &moved->changes, err) != 0)
@@ -258,7 +304,7 @@ int git_files_move(const struct git_work *work, struct str from, struct str to,
     map_init(&mover.wanted);
     int result = git_index_copy(work, &index, err);
     if (result == 0) {
-        result = move(&mover, index, moved, from, to, clash, err);
+        result = move(&mover, index, moved, err);
         git_index_remove(index);
     }
     map_release(&mover.touched);

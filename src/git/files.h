@@ -5,9 +5,11 @@
 #include "git/object.h"
 #include "port/vcs.h"
 
-enum git_clash {
-    GIT_CLASH_REFUSES, /* nothing is written when a file is neither as before nor as after */
-    GIT_CLASH_STAYS    /* such a file stays, the others are written */
+/* What about files that are neither as before nor as after? */
+enum git_move {
+    GIT_MOVE_FIRST, /* they are somebody's: nothing is written */
+    GIT_MOVE_RESUMED, /* the same; but one that is missing or a beginning of what it shall be is what a crash left */
+    GIT_MOVE_BACK /* they stay, the others are written; missing ones and beginnings count as before */
 };
 
 struct git_moved {
@@ -17,6 +19,6 @@ struct git_moved {
 
 /* Files that are as in `from` become as in `to`. The index is not touched. Asked again after a crash, files that are done are found. */
 NODISCARD int git_files_move(const struct git_work *work, struct str from, struct str to,
-                             enum git_clash clash, struct git_moved *moved, struct err *err);
+                             enum git_move mode, struct git_moved *moved, struct err *err);
 
 #endif

@@ -65,14 +65,14 @@ static int finish(struct git_tree *tree, struct err *err)
 
 /* --- files ---------------------------------------------------------------------------------------------------------------------- */
 
-static int move_files(struct git_tree *tree, struct str from, struct str to, enum git_clash clash,
+static int move_files(struct git_tree *tree, struct str from, struct str to, enum git_move mode,
                       struct vcs_list *clashes, struct err *err)
 {
     struct git_moved moved;
-    if (git_files_move(&tree->work, from, to, clash, &moved, err) != 0)
+    if (git_files_move(&tree->work, from, to, mode, &moved, err) != 0)
         return -1;
     *clashes = moved.clashes;
-    bool done = clash == GIT_CLASH_STAYS || moved.clashes.count == 0;
+    bool done = mode == GIT_MOVE_BACK || moved.clashes.count == 0;
     /* The user's index is the user's. */
     if (!done || tree->site.owner == GIT_SITE_USER)
         return 0;
@@ -93,7 +93,7 @@ static int take_back(struct git_tree *tree, struct err *err)
         refs->undo = refs->to;
         refs->to = STR("");
     }
-    if (move_files(tree, refs->undo, refs->from, GIT_CLASH_STAYS, &clashes, err) != 0)
+    if (move_files(tree, refs->undo, refs->from, GIT_MOVE_BACK, &clashes, err) != 0)
         return -1;
     return clear(tree, STR(""), err);
 }
@@ -122,11 +122,11 @@ static int name_clashes(const struct git_tree *tree, struct vcs_list clashes, st
     return -1;
 }
 
-static int go_forward(struct git_tree *tree, struct err *err)
+static int go_forward(struct git_tree *tree, enum git_move mode, struct err *err)
 {
     struct git_tree_refs *refs = &tree->refs;
     struct vcs_list clashes;
-    if (move_files(tree, refs->from, refs->to, GIT_CLASH_REFUSES, &clashes, err) != 0)
+    if (move_files(tree, refs->from, refs->to, mode, &clashes, err) != 0)
         return give_up(tree);
     if (clashes.count > 0) {
         name_clashes(tree, clashes, err);
@@ -135,23 +135,28 @@ static int go_forward(struct git_tree *tree, struct err *err)
     return finish(tree, err);
 }
 
-/* In a checkout of its own, git itself updates index and files, and checks before it touches anything. It is strict (a file that was only
- * touched stops it): whatever it says, go_forward has the last word. */
-static bool went_fast(struct git_tree *tree)
+/* In a checkout of its own git itself updates index and files, and looks before it touches anything. It is strict (a file that was only
+ * touched stops it), so what it refuses is looked at again, as in the user's. */
+static int go_fast(struct git_tree *tree, struct err *err)
 {
+    static const char *const refusals[] = {"Cannot merge", "would be overwritten",
+                                           "would be removed", "would lose"};
     struct git_answer answer;
-    struct err none = ERR_INIT;
-    if (tree->site.owner == GIT_SITE_USER)
-        return false;
     struct git_call call = {
         .site = &tree->site,
         .words = GIT_WORDS("read-tree", "-m", "-u", tree->refs.from.p, tree->refs.to.p),
         .effect = GIT_WRITES,
         .wall_ms = GIT_WALL_FILES_MS};
-    if (git_call(tree->work.git, &call, &answer, &none) != 0)
-        return false;
-    git_answer_release(&answer);
-    return true;
+    if (git_call(tree->work.git, &call, &answer, err) == 0) {
+        git_answer_release(&answer);
+        return finish(tree, err);
+    }
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++)
+        if (strstr(err->message, refusals[i]) != NULL) {
+            *err = ERR_INIT;
+            return go_forward(tree, GIT_MOVE_FIRST, err);
+        }
+    return give_up(tree);
 }
 
 /* --- both ----------------------------------------------------------------------------------------------------------------------- */
@@ -171,7 +176,7 @@ int git_settle(struct git_tree *tree, struct err *err)
         result = clear(tree, STR(""), err);
     else if (!str_eq(refs->end, refs->from))
         result = take_back(tree, err);
-    else if (go_forward(tree, &clash) != 0 && refs->from.n > 0)
+    else if (go_forward(tree, GIT_MOVE_RESUMED, &clash) != 0 && refs->from.n > 0)
         result = err_set(err, clash.class, "%s", clash.message);
     tree->work.cancelled = cancelled;
     return result == 0 ? git_tree_look(tree, err) : -1;
@@ -203,7 +208,8 @@ int git_carry_out(struct git_tree *tree, struct str from, struct str to, struct 
         if (announce(tree, from, to, err) != 0)
             return -1;
     }
-    if ((went_fast(tree) ? finish(tree, err) : go_forward(tree, err)) == 0)
+    if ((tree->site.owner == GIT_SITE_CHILD ? go_fast(tree, err)
+                                            : go_forward(tree, GIT_MOVE_FIRST, err)) == 0)
         return 0;
     /* A ref that was locked for a moment leaves all of it to the next look: this one. */
     struct err second = ERR_INIT;

@@ -105,6 +105,21 @@ static void waits_for_a_file_that_was_changed_meanwhile(void **state, const stru
                         "a.txt\nnew.txt\nsrc\n1\ntwo\n3");
 }
 
+/* What somebody cut off is not what a crash did. */
+static void waits_for_a_file_that_was_shortened(void **state, const struct git_kind *kind)
+{
+    struct git_room *room = *state;
+    struct err err = ERR_INIT;
+    struct vcs_merged merged;
+    struct git_agent root = a_root(state, kind), kid = child_make(room, &root, "kid");
+    shell(room, "cd %s; echo kid >> a.txt; echo kid > b.txt", kid.path);
+    must(child_begin(room, &kid, &merged, &err), &err);
+    shell(room, "cd %s; sed -i 2,3d a.txt; rm b.txt", root.path);
+    must_fail(child_end(room, &kid, &merged, &err), &err, ERR_RETRY, "a.txt, b.txt");
+    assert_string_equal(shell(room, "cd %s; ls; cat a.txt", root.path), "a.txt\nsrc\none");
+    assert_settled(room);
+}
+
 static void does_not_mind_other_changes_and_touched_files(void **state, const struct git_kind *kind)
 {
     struct git_room *room = *state;
@@ -205,6 +220,25 @@ static void is_completed_by_the_same_merge(void **state, const struct git_kind *
     assert_outcome(&again, VCS_MERGED_BEFORE);
     assert_string_equal(
         shell(room, "cd %s; ls -A -I .git; cat src new.o; tail -1 a.txt", root.path), merged_files);
+    assert_settled(room);
+}
+
+/* git removes a file before it writes it, and may die between two blocks of it. */
+static void is_written_anew_where_git_died(void **state, const struct git_kind *kind)
+{
+    struct git_room *room = *state;
+    struct git_agent root = a_root(state, kind), kid = child_make(room, &root, "kid");
+    struct err err = ERR_INIT;
+    struct vcs_merged merged;
+    shell(room, "cd %s; echo kid >> a.txt; seq 1 1000 > long", kid.path);
+    must(child_begin(room, &kid, &merged, &err), &err);
+    shell(room,
+          "git update-ref refs/cadre/r1/merge/result/from %s; "
+          "git update-ref refs/cadre/r1/merge/result/to %s; cd %s; rm a.txt; seq 1 100 > long",
+          merged.from.p, merged.to.p, root.path);
+    struct git_agent late = child_make(room, &root, "late");
+    assert_true(str_eq(late.request.base, merged.to));
+    assert_string_equal(shell(room, "cd %s; tail -1 a.txt; tail -1 long", root.path), "kid\n1000");
     assert_settled(room);
 }
 
@@ -400,9 +434,11 @@ static void siblings_are_made_side_by_side(void **state, const struct git_kind *
     X(comes_up_through_its_parent)                                                                 \
     X(is_not_reverted_by_a_later_sync)                                                             \
     X(waits_for_a_file_that_was_changed_meanwhile)                                                 \
+    X(waits_for_a_file_that_was_shortened)                                                         \
     X(does_not_mind_other_changes_and_touched_files)                                               \
     X(is_completed_by_the_next_child)                                                              \
     X(is_completed_by_the_same_merge)                                                              \
+    X(is_written_anew_where_git_died)                                                              \
     X(that_was_written_over_is_taken_back)                                                         \
     X(that_was_being_taken_back_is)                                                                \
     X(that_was_done_stays_as_it_is)                                                                \

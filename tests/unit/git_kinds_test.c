@@ -8,17 +8,34 @@ static const char *result(struct git_room *room, const char *path)
 
 /* --- kinds of repositories ------------------------------------------------------------------------------------------------------- */
 
-/* A child changes a file and is merged. */
-static void works_here(struct git_room *room, const char *file)
+/* Two children change files and are merged; the parent's files follow. */
+static void works_with(struct git_room *room, struct git_agent root, const char *file)
 {
-    struct git_agent root = root_make(room, "r1"), one = child_make(room, &root, "one"),
-                     two = child_make(room, &root, "two");
+    struct git_agent one = child_make(room, &root, "one"), two = child_make(room, &root, "two");
     shell(room, "echo new >> %s/%s", one.path, file);
     shell(room, "echo extra > %s/extra", two.path);
     struct vcs_merged merged = child_merge(room, &one);
     assert_outcome(&merged, VCS_FAST_FORWARD);
     merged = child_merge(room, &two);
     assert_outcome(&merged, VCS_THREE_WAY);
+    assert_non_null(strstr(shell(room, "cat %s/%s", root.path, file), "new"));
+    assert_string_equal(shell(room, "cat %s/extra", root.path), "extra");
+    agent_remove(room, &one);
+    agent_remove(room, &two);
+}
+
+/* With a root in the user's checkout, and with one in a checkout of its own, whose work stays on its branch; the first leaves what it did in
+ * the user's files. */
+static void works_here(struct git_room *room, const char *file)
+{
+    shell(room, "cp -a $TOP/ws $TOP/kept");
+    struct git_agent users = root_users(room, "talk");
+    works_with(room, users, file);
+    agent_remove(room, &users);
+    assert_string_equal(shell(room, "git for-each-ref refs/cadre refs/heads/cadre"), "");
+    shell(room, "cmp .git/HEAD $TOP/kept/.git/HEAD; ! test -f .git/index || cmp .git/index "
+                "$TOP/kept/.git/index; cd $TOP; rm -rf ws; mv kept ws");
+    works_with(room, root_make(room, "r1"), file);
     assert_non_null(strstr(result(room, file), "new"));
 }
 
