@@ -128,6 +128,11 @@ static int go_forward(struct git_tree *tree, enum git_move mode, struct err *err
     struct vcs_list clashes;
     if (move_files(tree, refs->from, refs->to, mode, &clashes, err) != 0)
         return give_up(tree);
+    if (clashes.count > 0 && mode == GIT_MOVE_FIRST) { /* nothing was touched yet */
+        struct err other = ERR_INIT;
+        clear(tree, STR(""), &other);
+        return name_clashes(tree, clashes, err);
+    }
     if (clashes.count > 0) {
         name_clashes(tree, clashes, err);
         return give_up(tree);

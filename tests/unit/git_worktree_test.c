@@ -94,6 +94,19 @@ static void a_child_that_plants_something_is_refused(void **state)
     }
 }
 
+static void a_parent_that_planted_something_gets_no_child(void **state)
+{
+    struct git_room *room = *state;
+    struct err err = ERR_INIT;
+    struct git_agent root = root_make(room, "r1"), kid = agent_named(room, "r1", &root, "kid");
+    shell(room, "ln -s /etc/passwd %s/p", root.path);
+    must_fail(agent_isolate(room, &kid, &err), &err, ERR_DENIED,
+              "cadre/r1/result stands for cannot be committed: p: a link that leads out");
+    check_str(root.request.base, shell(room, "git rev-parse cadre/r1/result"));
+    shell(room, "rm %s/p", root.path);
+    must(agent_isolate(room, &kid, &err), &err);
+}
+
 static void a_child_that_commits_by_itself_is_checked_as_well(void **state)
 {
     struct git_room *room = *state;
@@ -344,6 +357,7 @@ int main(void)
         TEST(a_base_does_not_move_with_the_user),
         TEST(a_root_without_a_repository_gets_no_checkout),
         TEST(a_child_that_plants_something_is_refused),
+        TEST(a_parent_that_planted_something_gets_no_child),
         TEST(a_child_that_commits_by_itself_is_checked_as_well),
         TEST(a_child_commits_in_its_own_checkout),
         TEST(refs_that_the_user_packed_are_found_and_removed),
