@@ -151,6 +151,8 @@ static void show_text(struct output *output, const struct stored_run *row, const
         show_field(output, "error", row->error);
     show_field(output, "model", row->model);
     show_field(output, "workspace", row->workspace_path);
+    if (js_get_str(result, "branch").n > 0)
+        show_field(output, "branch", js_get_str(result, "branch"));
     show_times(output, row);
     show_spending(output, result);
     output_print(output, "%-10s %llu, head %s\n", "events", (unsigned long long)row->last_seq,
@@ -168,7 +170,8 @@ static void show_text(struct output *output, const struct stored_run *row, const
         output_print(output, "\nNo process works on it. Go on with: cadre resume %.*s\n",
                      STR_FMT(row->run_id));
     } else {
-        output_print(output, "\nnext: cadre events %.*s\n", STR_FMT(row->run_id));
+        output_print(output, "\nnext: cadre %s %.*s\n",
+                     js_get_str(result, "branch").n > 0 ? "apply" : "events", STR_FMT(row->run_id));
     }
 }
 
