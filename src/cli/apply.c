@@ -83,7 +83,7 @@ static const struct {
 } words[2][VCS_APPLY_REFUSED + 1] = {
     [APPLY_FORWARD] = {[VCS_APPLIED] = {"applied", "applied"},
                        [VCS_APPLIED_BEFORE] = {"applied_before", "applied before"},
-                       [VCS_NOTHING_TO_APPLY] = {"nothing", "the run changed nothing"},
+                       [VCS_NOTHING_TO_APPLY] = {"nothing", "there is nothing to apply"},
                        [VCS_APPLY_REFUSED] = {"refused", "not applied"}},
     [APPLY_BACK] = {[VCS_APPLIED] = {"undone", "undone"},
                     [VCS_APPLIED_BEFORE] = {"undone_before", "undone before"},

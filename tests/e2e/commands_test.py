@@ -107,8 +107,9 @@ class Help(Commands):
 
     def test_every_json_output_parses_line_by_line(self):
         for arguments in [["run", "hello"], ["runs"], ["show", "last"], ["events", "last"], ["tree", "last"],
-                          ["show", "last", "--report"], ["resume", "last"], ["cancel", "last"], ["apply", "last"], ["gc"], ["verify", "last"], ["replay", "last"], ["doctor"],
-                          ["config", "check"], ["version"], ["help"], ["demo"]]:
+                          ["show", "last", "--report"], ["resume", "last"], ["cancel", "last"], ["apply", "last"],
+                          ["gc"], ["verify", "last"], ["replay", "last"], ["doctor"], ["config", "check"], ["version"],
+                          ["help"], ["demo"]]:
             with self.subTest(arguments[0]):
                 self.assertTrue(self.json_of(*arguments))
 
