@@ -225,7 +225,7 @@ static void on_end(void *user, struct str run_id_text, const struct run *run,
     driver->state = DRIVER_ENDED;
     if (failure != NULL)
         driver->failure = *failure;
-    else
+    else if (run != NULL)
         wrapup_note(&driver->wrapup, run);
     uv_stop(&driver->loop);
 }
