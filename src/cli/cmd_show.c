@@ -170,8 +170,10 @@ static void show_text(struct output *output, const struct stored_run *row, const
         output_print(output, "\nNo process works on it. Go on with: cadre resume %.*s\n",
                      STR_FMT(row->run_id));
     } else {
-        output_print(output, "\nnext: cadre %s %.*s\n",
-                     js_get_str(result, "branch").n > 0 ? "apply" : "events", STR_FMT(row->run_id));
+        bool can_be_applied =
+            js_get_str(result, "branch").n > 0 && str_is(row->status, "completed");
+        output_print(output, "\nnext: cadre %s %.*s\n", can_be_applied ? "apply" : "events",
+                     STR_FMT(row->run_id));
     }
 }
 

@@ -302,6 +302,28 @@ static void merged_and_kept_work_is_told_apart_with_the_command_to_look_at_it(vo
     buf_release(&out);
 }
 
+static void a_root_in_the_users_files_leaves_its_result_there(void **state)
+{
+    struct rig *rig = *state;
+    struct buf out;
+    rig->settings.isolate_root = rig->settings.isolate_children = SWITCH_ON;
+    rig_start(rig, "do it all");
+    CALLS(rig, 0, SPAWN("one"));
+    isolated(rig, 0, "result", "shared");
+    isolated(rig, 1, "A1", "copy");
+    rig_say(rig, 1, "first is done");
+    left(rig, 1, TOOL_ERROR, "denied", "");
+    rig_say(rig, 0, "all is done");
+    left(rig, 0, TOOL_OK, "in_place", "");
+    check_str(report_work(rig_agent(rig, 0)), "in_place");
+    check_str(report_work(rig_agent(rig, 1)), "refused");
+    run_report(rig, &out);
+    contains(&out, "- result: in the workspace's files\n");
+    lacks(&out, "cadre apply");
+    lacks(&out, "## Merged");
+    buf_release(&out);
+}
+
 static void work_in_a_repository_of_our_own_is_looked_at_there(void **state)
 {
     struct rig *rig = *state;
@@ -390,6 +412,7 @@ int main(void)
         RIG_TEST(a_child_that_gates_the_run_and_failed_is_named_by_the_gate),
         RIG_TEST(the_json_has_every_child_whole),
         RIG_TEST(merged_and_kept_work_is_told_apart_with_the_command_to_look_at_it),
+        RIG_TEST(a_root_in_the_users_files_leaves_its_result_there),
         RIG_TEST(work_in_a_repository_of_our_own_is_looked_at_there),
         RIG_TEST(checks_are_evidence_and_their_output_is_quoted),
         RIG_TEST(a_child_with_a_tree_has_a_report_at_its_contracts_place),

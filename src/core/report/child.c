@@ -71,7 +71,6 @@ void report_child_markdown(const struct run *run, uint32_t no, struct buf *out)
     parts_text("## Result", child->response, out);
     if (child->outcome != OUTCOME_COMPLETED)
         parts_text("## Error", child->error, out);
-    buf_text(out, "\n## Evidence\n");
     parts_evidence(child, out);
     add_receipt(contract, out);
 }

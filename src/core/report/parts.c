@@ -105,6 +105,8 @@ static void add_checks(struct str evidence, struct buf *out)
 
 void parts_evidence(const struct agent *agent, struct buf *out)
 {
+    if (agent->files_modified.n + agent->files_read.n + agent->evidence.n > 0)
+        buf_text(out, "\n## Evidence\n");
     add_files("### Files modified", &agent->files_modified, out);
     add_files("### Files read", &agent->files_read, out);
     add_checks(agent->evidence, out);

@@ -12,7 +12,7 @@ void parts_spent(const struct agent *agent, struct buf *out);
 void parts_work(const struct agent *agent, struct buf *out);
 /* A heading and the text in a block; nothing where there is no text. */
 void parts_text(const char *heading, struct str text, struct buf *out);
-/* Files and checks, under headings of their own. */
+/* "## Evidence": files and checks, under headings of their own; nothing where there are none. */
 void parts_evidence(const struct agent *agent, struct buf *out);
 int64_t parts_duration(const struct agent *agent);
 

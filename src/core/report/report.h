@@ -25,7 +25,8 @@ struct str report_run_path(const struct run *run, struct arena *arena);
 
 /* Whether the run's outcome hung on the child, and it failed. */
 bool report_fails_gate(const struct agent *child);
-/* How the work of an agent's tree came out, in a word: merged, unchanged, kept, lost; STR_NONE where it had no tree. */
+/* What became of the work in an agent's tree, in a word: merged, unchanged, kept (on a branch), in_place (of a root in the user's files),
+ * refused (neither merged nor kept), open (it still works); STR_NONE where it had no tree. */
 struct str report_work(const struct agent *agent);
 /* What shows work that stayed on a branch: a command for the user's checkout. STR_NONE: there is no such work, or no such command. */
 struct str report_command(const struct agent *agent, struct arena *arena);

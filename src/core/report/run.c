@@ -73,7 +73,7 @@ static void add_work(const struct run *run, const char *heading, const char *wan
             buf_printf(out, "%s\n", heading);
             heading = "";
             add_name(child, out);
-            buf_printf(out, ": %zu files\n\n", child->files_modified.n);
+            buf_printf(out, ", files: %zu\n\n", child->files_modified.n);
             parts_work(child, out);
         }
     }
@@ -139,7 +139,6 @@ void report_run_markdown(const struct run *run, struct buf *out)
     add_failed(run, out);
     add_work(run, "\n## Kept on branches\n", "kept", out);
     add_work(run, "\n## Merged, in this order\n", "merged", out);
-    buf_text(out, "\n## Evidence\n");
     parts_evidence(root, out);
     if (run_agent_count(run) > 1)
         add_children(run, out);

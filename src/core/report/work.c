@@ -46,6 +46,14 @@ struct str report_run_path(const struct run *run, struct arena *arena)
     return arena_printf(arena, REPORT_DIRECTORY "/%.*s/" REPORT_RUN_NAME, STR_FMT(run_id(run)));
 }
 
+/* What a merge's word means for the work. Any other word: it was not merged. */
+static const struct {
+    const char *merge, *work;
+} ways_out[] = {
+    {"no_changes", "unchanged"}, {"in_place", "in_place"},    {"fast_forward", "merged"},
+    {"three_way", "merged"},     {"merged_before", "merged"},
+};
+
 struct str report_work(const struct agent *agent)
 {
     const struct tree *tree = agent->tree;
@@ -53,12 +61,12 @@ struct str report_work(const struct agent *agent)
         return STR_NONE;
     if (tree->kept.n > 0)
         return STR("kept");
-    if (tree->state == TREE_IN_PLACE)
-        return STR("in_place");
     if (tree->state != TREE_GONE)
-        return STR("open");
-    return ending_worked(agent->outcome) && !str_is(tree->merge, "no_changes") ? STR("merged")
-                                                                               : STR("unchanged");
+        return tree->state == TREE_IN_PLACE ? STR("in_place") : STR("open");
+    for (size_t i = 0; i < sizeof ways_out / sizeof ways_out[0]; i++)
+        if (str_is(tree->merge, ways_out[i].merge))
+            return str_from(ways_out[i].work);
+    return STR("refused");
 }
 
 /* For a shell. */
