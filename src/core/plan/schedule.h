@@ -26,8 +26,8 @@ struct schedule {
     const struct plan *plan;
     size_t *order; /* integration order: prerequisites first, else as the plan has them */
     size_t *rank;  /* of each step: its place in `order` */
-    int64_t
-        *remains; /* of each step: calls from its start to the plan's end, along the longest way */
+    /* Of each step: calls from its start to the plan's end, along the longest way. */
+    int64_t *remains;
     unsigned char *overlap; /* count × count: 1 where both may change the same place */
 };
 
