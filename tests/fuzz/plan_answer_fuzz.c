@@ -67,6 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     buf_init(&twice, TEXT_MAX);
     answer_read(&arena, text, goal, &first, &problems);
     print(&first, &once);
+    require(once.n <= PLAN_BYTES_MAX);
     struct js *value = js_parse(buf_view(&once), &err);
     problems_init(&problems, &arena);
     require(value != NULL && plan_parse(&arena, value, &second, &problems) == 0);

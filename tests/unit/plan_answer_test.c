@@ -269,6 +269,31 @@ static void too_many_steps_are_no_plan(void **state)
     buf_release(&text);
 }
 
+/* As long as an answer can be, with prerequisites by number that become the longest ids. */
+static void the_longest_answer_is_a_plan_of_bounded_size(void **state)
+{
+    struct fixture *f = *state;
+    struct buf text;
+    buf_init(&text, 4 << 20);
+    for (int i = 0; i < PLAN_STEPS_MAX; i++) {
+        buf_printf(&text, "%s{\"id\":\"a-rather-long-id-for-a-step-of-a-plan-%d\",\"deps\":[0",
+                   i > 0 ? "," : "[", i + 100);
+        for (int k = 1; k < i; k++)
+            buf_printf(&text, ",%d", k);
+        buf_text(&text, "],\"what\":\"");
+        while (text.n < ANSWER_BYTES_MAX / PLAN_STEPS_MAX * ((size_t)i + 1) - 4)
+            buf_text(&text, "\\\"");
+        buf_text(&text, "\"}");
+    }
+    buf_text(&text, "]");
+    assert_true(text.n <= ANSWER_BYTES_MAX);
+    answer(f, text.p);
+    assert_int_equal(f->plan.count, PLAN_STEPS_MAX);
+    assert_int_equal(f->plan.steps[99].depends_on.n, 99);
+    assert_true(printed(f, &f->plan).n <= PLAN_BYTES_MAX);
+    buf_release(&text);
+}
+
 static void texts_are_cleaned_and_cut(void **state)
 {
     struct fixture *f = *state;
@@ -311,6 +336,7 @@ int main(void)
         TEST(garbage_becomes_the_goal_as_one_step),
         TEST(a_single_step_alone_is_a_plan),
         TEST(too_many_steps_are_no_plan),
+        TEST(the_longest_answer_is_a_plan_of_bounded_size),
         TEST(texts_are_cleaned_and_cut),
         TEST(without_a_goal_the_answers_own_counts),
     };

@@ -127,16 +127,16 @@ static void start_steps(struct world *w)
         w->states[out[k]].status = STEP_SKIPPED;
         note(w, 1, out[k]);
     }
-    count = schedule_to_ask(&w->schedule, w->states, out);
-    for (size_t k = 0; k < count; k++) {
-        w->states[out[k]].status = STEP_BLOCKED;
-        note(w, 2, out[k]);
-    }
     count = schedule_ready(&w->schedule, w->states, w->slots - w->running, out);
     for (size_t k = 0; k < count; k++, w->running++, w->started++) {
         check_start(w, out[k]);
         w->states[out[k]].status = STEP_IN_PROGRESS;
         note(w, 3, out[k]);
+    }
+    count = schedule_to_ask(&w->schedule, w->states, out);
+    for (size_t k = 0; k < count; k++) {
+        w->states[out[k]].status = STEP_BLOCKED;
+        note(w, 2, out[k]);
     }
 }
 

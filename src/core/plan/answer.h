@@ -11,9 +11,9 @@
 
 #include "core/plan/plan.h"
 
-#define ANSWER_BYTES_MAX (4 << 20) /* of an answer; the rest is not looked at */
+#define ANSWER_BYTES_MAX (256 << 10) /* of an answer; the rest is not looked at */
 
-/* The plan is always a valid one (plan_parse accepts what plan_print prints of it). The goal is what the planner was asked; where
+/* The plan is always a valid one: plan_parse accepts what plan_print prints of it, and that has at most PLAN_BYTES_MAX bytes. The goal is what the planner was asked; where
  * that is empty, the answer's own. */
 void answer_read(struct arena *arena, struct str answer, struct str goal, struct plan *out,
                  struct problems *warnings);
