@@ -182,6 +182,8 @@ static void print_start(const struct engine_start *start, struct buf *out)
         jw_kstr(&w, "instructions", start->instructions);
     if (start->output_schema.p != NULL)
         jw_kraw(&w, "output_schema", start->output_schema);
+    if (start->plan.p != NULL)
+        jw_kraw(&w, "plan", start->plan);
     jw_end_object(&w);
 }
 

@@ -69,6 +69,8 @@ struct engine_start {
     enum asker asker;
     struct str instructions;  /* text of the project's instruction files, or STR_NONE */
     struct str output_schema; /* of the root's answer: JSON text (schema_read), or STR_NONE */
+    struct str
+        plan; /* JSON object: what the root calls `plan` with, and asks no model; or STR_NONE */
 };
 
 /* Makes the run known, takes its lease and starts it. *run_id is set before anything is durable. */

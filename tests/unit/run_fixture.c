@@ -185,6 +185,8 @@ void rig_start(struct rig *rig, const char *task)
     jw_ktext(&w, "asker", rig->asker == ASKER_ROOT_TERMINAL ? "terminal" : "nobody");
     jw_key(&w, "settings");
     settings_print(&rig->settings, &w);
+    if (rig->plan != NULL)
+        jw_kraw(&w, "plan", str_from(rig->plan));
     jw_end_object(&w);
     rig_inbox(rig, "start", body.p);
     buf_release(&body);

@@ -25,6 +25,7 @@ struct rig {
     struct settings settings;
     struct model_settings model;
     enum asker asker;
+    const char *plan; /* JSON: the root carries this out and asks no model; NULL: it asks */
 };
 
 /* Setup and teardown for cmocka; the state is the rig. */

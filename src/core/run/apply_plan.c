@@ -51,6 +51,28 @@ int apply_plan_made(struct run *run, struct agent *agent, const struct event *e,
     return 0;
 }
 
+static bool waits_for_approval(const struct agent *agent)
+{
+    for (size_t k = 0; k < agent->call_count; k++) {
+        const struct plan_run *plan = agent->calls[k].plan;
+        for (size_t i = 0; plan != NULL && i < plan->plan.count; i++) {
+            if (plan->states[i].status == STEP_BLOCKED)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Whoever is asked has the whole time from the last question on; when nobody is asked any more, there is nothing to wait for. */
+static void set_deadline(struct run *run, struct agent *agent, const struct step_state *changed,
+                         int64_t now)
+{
+    if (!waits_for_approval(agent))
+        timer_set(run, agent, TIMER_APPROVAL, 0);
+    else if (changed->status == STEP_BLOCKED && run->settings.approval_timeout_ms > 0)
+        timer_set(run, agent, TIMER_APPROVAL, now + run->settings.approval_timeout_ms);
+}
+
 int apply_plan_step(struct run *run, struct agent *agent, const struct event *e, struct err *err)
 {
     struct call *call = plan_call(agent, e);
@@ -62,14 +84,11 @@ int apply_plan_step(struct run *run, struct agent *agent, const struct event *e,
     if (str_is(e->kind, "approved")) {
         state->approval = APPROVAL_GRANTED;
         state->status = STEP_PENDING;
-        return 0;
-    }
-    if (!step_status_parse(e->kind, &state->status))
+    } else if (!step_status_parse(e->kind, &state->status)) {
         return apply_out_of_place(e, err);
+    }
     plan->reasons[step] = arena_copy(&agent->history, e->reason);
-    if (state->status == STEP_BLOCKED && run->settings.approval_timeout_ms > 0 &&
-        agent->timers[TIMER_APPROVAL] == 0)
-        timer_set(run, agent, TIMER_APPROVAL, e->ts + run->settings.approval_timeout_ms);
+    set_deadline(run, agent, state, e->ts);
     return 0;
 }
 

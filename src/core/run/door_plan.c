@@ -4,13 +4,12 @@
 #include "base/utf8.h"
 #include "core/plan/answer.h"
 #include "core/plan/estimate.h"
-#include "core/plan/ownership.h"
 #include "core/plan/prompt.h"
+#include "core/plan/request.h"
 #include "core/run/plan_run.h"
 
 #define GOAL_BYTES_MAX (64 << 10)
 #define PASSED_ON_BYTES 16384 /* of what prerequisites said */
-#define REVIEW_WEIGHT 10      /* calls that a review takes, for its part of the budget */
 
 const struct call_child *call_item(const struct call *call, int64_t item)
 {
@@ -102,12 +101,8 @@ static void start_planner(struct deciding *d, struct agent *agent, struct call *
     struct delegation request;
     struct buf task;
     buf_init(&task, 4 * GOAL_BYTES_MAX);
-    delegation_init(&request, DOOR_PLAN);
     plan_prompt_planner(asked->goal, &task);
-    request.task = buf_view(&task);
-    request.name = STR("planner");
-    request.title = STR("Make a plan");
-    request.role = STR("planner");
+    plan_planner_request(buf_view(&task), &request);
     if (child_make(d, agent, call, &request, ITEM_PLANNER, &why) < 0)
         call_finish(d, agent, call, TOOL_ERROR,
                     arena_printf(&d->out->arena, "Error: Planning failed: %s", why.message));
@@ -240,7 +235,7 @@ static int64_t share_of(const struct deciding *d, const struct call *call, size_
         elsewhere -= spent;
     }
     shares[plan->plan.count] = (struct share){
-        .weight = REVIEW_WEIGHT,
+        .weight = PLAN_REVIEW_CALLS,
         .state = d->run->settings.plan_review == SWITCH_ON ? SHARE_WAITS : SHARE_ENDED};
     estimate_share(limit > elsewhere ? limit - elsewhere : 0, shares, plan->plan.count + 1);
     return shares[step].amount > 0 ? shares[step].amount : 1;
@@ -262,24 +257,13 @@ static void step_task(struct deciding *d, const struct call *call, size_t step, 
 
 static void start_step(struct deciding *d, struct agent *agent, struct call *call, size_t step)
 {
-    const struct plan_step *wanted = &call->plan->plan.steps[step];
     const struct account *account = &agent->account;
     struct err why = ERR_INIT;
     struct delegation request;
     struct buf task;
     buf_init(&task, 1 << 20);
     step_task(d, call, step, &task);
-    delegation_init(&request, DOOR_PLAN);
-    request.task = buf_view(&task);
-    request.name = wanted->id;
-    request.title = wanted->title;
-    request.success_criteria = wanted->success_criteria;
-    request.role = str_from(wanted->role->name);
-    request.allowed_tools = wanted->allowed_tools;
-    request.ownership = ownership_globs(&d->out->arena, wanted);
-    request.step_idx = (int64_t)step;
-    if (wanted->max_retries != UNLIMITED)
-        request.max_retries = wanted->max_retries;
+    plan_step_request(&d->out->arena, &call->plan->plan, step, buf_view(&task), &request);
     request.asked.cost_nano =
         share_of(d, call, step, account->limits.cost_nano, account->spent.cost_nano, true);
     request.asked.tokens =
@@ -320,12 +304,7 @@ static bool start_review(struct deciding *d, struct agent *agent, struct call *c
     struct buf task;
     buf_init(&task, 1 << 20);
     plan_review_task(d->run, call, &task);
-    delegation_init(&request, DOOR_PLAN);
-    request.task = buf_view(&task);
-    request.name = STR("reviewer");
-    request.title = STR("Review the result");
-    request.success_criteria = call->plan->plan.completion_criteria;
-    request.role = STR("reviewer");
+    plan_reviewer_request(&call->plan->plan, buf_view(&task), &request);
     int made = child_make(d, agent, call, &request, ITEM_REVIEWER + round, &why);
     buf_release(&task);
     return made >= 0;
@@ -400,13 +379,12 @@ static void work_on(struct deciding *d, struct agent *agent, struct call *call)
     } while (!d->failed && d->run->seq != before);
 }
 
+/* As a file that can be edited and carried out later. */
 static void answer_plan(struct deciding *d, struct agent *agent, struct call *call)
 {
     struct buf text;
-    struct jw w;
-    buf_init(&text, 4 * PLAN_BYTES_MAX);
-    jw_init(&w, &text);
-    plan_print(&call->plan->plan, &w);
+    buf_init(&text, 8 * PLAN_BYTES_MAX);
+    plan_print_yaml(&call->plan->plan, &text);
     call_finish(d, agent, call, TOOL_OK, keep(d, buf_view(&text)));
     buf_release(&text);
 }
@@ -494,7 +472,9 @@ bool plan_approve(struct deciding *d, struct agent *agent, struct str id, bool y
 
 void plan_overdue(struct deciding *d, struct agent *agent)
 {
-    for (size_t k = 0; agent->phase == PHASE_TOOLS && k < agent->call_count && !d->failed; k++) {
+    for (size_t k = 0; agent->phase == PHASE_TOOLS && agent->stopping == OUTCOME_NONE &&
+                       k < agent->call_count && !d->failed;
+         k++) {
         struct call *call = &agent->calls[k];
         if (call->plan == NULL || call->state == CALL_DONE)
             continue;
@@ -506,4 +486,13 @@ void plan_overdue(struct deciding *d, struct agent *agent)
             go_on(d, agent, call);
     }
     calls_advance(d, agent);
+}
+
+void plan_stop(struct deciding *d, struct agent *agent)
+{
+    for (size_t k = 0; agent->phase == PHASE_TOOLS && k < agent->call_count && !d->failed; k++) {
+        struct call *call = &agent->calls[k];
+        if (call->plan != NULL && call->state == CALL_RUNNING && call->children_open == 0)
+            go_on(d, agent, call);
+    }
 }

@@ -1,6 +1,6 @@
 /* How agents end: finishing, stopping, another attempt, and the one close that every child gets. Only this file ends a run. Pure. */
 #include "base/utf8.h"
-#include "core/run/state.h"
+#include "core/run/plan_run.h"
 
 #define UNMERGED "held, and its parent ended without merging it"
 #define SHARED "worked in the shared tree; nothing to merge"
@@ -281,6 +281,7 @@ void agent_stop(struct deciding *d, struct agent *agent, enum outcome outcome, s
             abort_effect(d, agent, call->call.id);
     }
     children_stop(d, agent, STR("its parent was stopped"));
+    plan_stop(d, agent);
     agent_settle_stop(d, agent);
 }
 

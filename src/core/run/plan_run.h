@@ -35,6 +35,8 @@ bool plan_worked(const struct plan_run *plan); /* every step is completed */
 /* An answer to a question about a step: true where the id names one. */
 bool plan_approve(struct deciding *d, struct agent *agent, struct str id, bool yes);
 void plan_overdue(struct deciding *d, struct agent *agent); /* nobody approved in time */
+/* The agent is being stopped: a plan that only waits for approvals has nothing left that would end it. */
+void plan_stop(struct deciding *d, struct agent *agent);
 void plan_ask_again(struct deciding *d, const struct agent *agent, const struct call *call);
 
 #endif

@@ -18,6 +18,18 @@ bool plan_worked(const struct plan_run *plan)
     return true;
 }
 
+bool call_plan_progress(const struct call *call, struct plan_progress *out)
+{
+    size_t in[STEP_STATUS_COUNT] = {0};
+    if (call->plan == NULL)
+        return false;
+    for (size_t i = 0; i < call->plan->plan.count; i++)
+        in[call->plan->states[i].status]++;
+    *out = (struct plan_progress){call->plan->plan.count, in[STEP_COMPLETED], in[STEP_IN_PROGRESS],
+                                  in[STEP_BLOCKED], in[STEP_FAILED] + in[STEP_SKIPPED]};
+    return true;
+}
+
 static const struct agent *child_at(const struct run *run, const struct call *call, int64_t item)
 {
     const struct call_child *child = call_item(call, item);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mark.h"
+#include "core/run/plan_run.h"
 #include "core/run/state.h"
 
 const char *run_status_text(enum run_status status)
@@ -246,6 +247,18 @@ static void print_list(struct buf *out, const char *name, const struct list *lis
         buf_printf(out, "%s%.*s", i > 0 ? "," : "", STR_FMT(list->items[i]));
 }
 
+static void print_plan(struct buf *out, const struct plan_run *plan)
+{
+    if (plan == NULL)
+        return;
+    buf_printf(out, "  plan version=%lld", (long long)plan->version);
+    for (size_t i = 0; i < plan->plan.count; i++)
+        buf_printf(out, " %.*s=%d/%d:%.*s", STR_FMT(plan->plan.steps[i].id),
+                   (int)plan->states[i].status, (int)plan->states[i].approval,
+                   STR_FMT(plan->reasons[i]));
+    buf_char(out, '\n');
+}
+
 static void print_calls(struct buf *out, const struct agent *a)
 {
     for (size_t i = 0; i < a->call_count; i++) {
@@ -257,6 +270,7 @@ static void print_calls(struct buf *out, const struct agent *a)
                    c->children_open, c->child_count, c->outcome, STR_FMT(c->path),
                    STR_FMT(c->before), STR_FMT(c->after), STR_FMT(c->call.arguments),
                    STR_FMT(c->result));
+        print_plan(out, c->plan);
     }
 }
 
@@ -314,13 +328,14 @@ static void print_agent(struct buf *out, const struct agent *a)
     print_list(out, "read", &a->files_read);
     print_list(out, "modified", &a->files_modified);
     buf_printf(out, " clashes=%zu", a->clash_count);
-    buf_printf(out,
-               "\n  in=%lld out=%lld at=%lld,%lld,%lld timers=%lld,%lld,%lld last=%llu ready=%llu "
-               "children=%zu\n",
-               (long long)a->input_tokens, (long long)a->output_tokens, (long long)a->created_at,
-               (long long)a->started_at, (long long)a->finished_at, (long long)a->timers[0],
-               (long long)a->timers[1], (long long)a->timers[2], (unsigned long long)a->last_seq,
-               (unsigned long long)a->ready_seq, a->children_open);
+    buf_printf(
+        out,
+        "\n  in=%lld out=%lld at=%lld,%lld,%lld timers=%lld,%lld,%lld,%lld last=%llu ready=%llu "
+        "children=%zu\n",
+        (long long)a->input_tokens, (long long)a->output_tokens, (long long)a->created_at,
+        (long long)a->started_at, (long long)a->finished_at, (long long)a->timers[0],
+        (long long)a->timers[1], (long long)a->timers[2], (long long)a->timers[3],
+        (unsigned long long)a->last_seq, (unsigned long long)a->ready_seq, a->children_open);
     print_tree(out, a);
     buf_printf(out, "  reuse=%.*s seen=%llu", STR_FMT(a->reuse_key),
                (unsigned long long)a->changes_seen);

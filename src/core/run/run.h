@@ -56,6 +56,11 @@ const struct settings *run_settings(const struct run *run);
 struct str run_workspace(const struct run *run);
 struct str run_result(const struct run *run);    /* JSON of the result object, once ended */
 enum outcome run_outcome(const struct run *run); /* of the root, once ended */
+/* How far a plan is that a call carries out; false: it has none (yet). */
+struct plan_progress {
+    size_t steps, completed, in_progress, blocked, failed; /* failed: skipped ones too */
+};
+bool call_plan_progress(const struct call *call, struct plan_progress *out);
 /* Appends the whole state as text: equal text, equal state. For checks, not for speed. */
 void run_print(const struct run *run, struct buf *out);
 
