@@ -1,9 +1,11 @@
-/* `cadre plan check` and `cadre plan show`: what a plan's file says, and what is wrong with it. Nothing is run or stored. */
+/* `cadre plan check` and `cadre plan show`: what a plan's file says, and what is wrong with it. Nothing is run or stored;
+ * `cadre plan "goal"` is cmd_plan_make.c's. */
 #include "cli/command.h"
-#include "cli/planfile.h"
+#include "cli/planned.h"
+#include "cli/starting.h"
 #include "core/plan/graph.h"
 
-static enum exit_code run(struct invocation *invocation);
+enum exit_code plan_make(struct invocation *invocation); /* cmd_plan_make.c */
 static enum exit_code check(struct invocation *invocation);
 static enum exit_code show(struct invocation *invocation);
 
@@ -53,14 +55,28 @@ static const struct command cmd_plan_show = {
 
 static const struct command *const parts[] = {&cmd_plan_check, &cmd_plan_show, NULL};
 
+static const struct option make_options[] = {
+    {"output", "FILE", "write the plan to this file, as YAML (-o FILE)"},
+    {"force", NULL, "write over a file that is there"},
+    {"quiet", NULL, "print nothing but the plan"},
+    OPTIONS_MODEL,
+    OPTIONS_COMMON,
+    OPTION_END,
+};
+
 const struct command cmd_plan = {
     .name = "plan",
-    .summary = "check and draw plans",
-    .usage = "check|show FILE",
+    .summary = "make a plan, or check and draw one",
+    .usage = "\"GOAL\" [-o FILE.yaml] | check FILE | show FILE",
+    .details = "A planner reads the workspace and answers with steps; nothing is changed. Edit the "
+               "file, then carry it out:\n"
+               "cadre run --plan-file FILE.yaml",
     .example = SMALL_PLAN "cadre plan show -",
-    .options = options,
+    .options = make_options,
+    .operand_min = 1,
+    .operand_max = 1,
     .parts = parts,
-    .run = run,
+    .run = plan_make,
 };
 
 /* A plan's file and what follows from it. */
@@ -165,21 +181,6 @@ static void json_show(struct output *output, const struct opened *plan)
 
 /* --- as text ------------------------------------------------------------------------------------------------ */
 
-static void tell_problems(struct output *output, const struct planfile *file,
-                          const struct problems *problems, const char *kind)
-{
-    for (size_t i = 0; i < problems->count; i++) {
-        const struct problem *problem = &problems->items[i];
-        struct config_place place = planfile_place(file, problem);
-        struct err told = ERR_INIT;
-        config_error(&place, EXCERPT_LINE, &told, "%s%.*s%s%.*s", kind, STR_FMT(problem->path),
-                     problem->path.n > 0 ? ": " : "", STR_FMT(problem->message));
-        output_error(output, "%s", told.message);
-    }
-    if (problems->found > problems->count)
-        output_error(output, "and %zu more", problems->found - problems->count);
-}
-
 static void print_path(struct output *output, const struct opened *plan)
 {
     const char *arrow = output->glyphs == GLYPHS_UTF8 ? " → " : " -> ";
@@ -234,18 +235,11 @@ static void print_yaml(struct output *output, const struct plan *plan)
 
 /* --- the commands ------------------------------------------------------------------------------------------- */
 
-static enum exit_code run(struct invocation *invocation)
-{
-    struct err err = ERR_INIT;
-    err_set(&err, ERR_USAGE, "cadre plan needs a command: check or show");
-    return command_fail(invocation, &err);
-}
-
 /* Says what is wrong with the plan, and what may be; the code is the command's unless it goes on. */
 static enum exit_code tell(struct output *output, const struct opened *plan)
 {
-    tell_problems(output, &plan->file, &plan->file.problems, "");
-    tell_problems(output, &plan->file, &plan->warnings, "warning: ");
+    planned_tell(output, &plan->file, &plan->file.problems, "");
+    planned_tell(output, &plan->file, &plan->warnings, "warning: ");
     return plan->file.problems.found > 0 ? EXIT_CODE_USAGE : EXIT_CODE_DONE;
 }
 

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 
 extern const struct command cmd_run, cmd_agents, cmd_runs, cmd_show, cmd_events, cmd_tree,
-    cmd_resume, cmd_cancel, cmd_apply, cmd_verify, cmd_replay, cmd_doctor, cmd_gc, cmd_config,
-    cmd_demo, cmd_version, cmd_help, cmd_plan;
+    cmd_resume, cmd_cancel, cmd_approve, cmd_apply, cmd_verify, cmd_replay, cmd_doctor, cmd_gc,
+    cmd_config, cmd_demo, cmd_version, cmd_help, cmd_plan;
 
 const struct command *const commands[] = {
-    &cmd_run,    &cmd_plan,   &cmd_agents,  &cmd_runs,   &cmd_show,   &cmd_events, &cmd_tree,
-    &cmd_resume, &cmd_cancel, &cmd_apply,   &cmd_verify, &cmd_replay, &cmd_doctor, &cmd_gc,
-    &cmd_config, &cmd_demo,   &cmd_version, &cmd_help,   NULL,
+    &cmd_run,    &cmd_plan,   &cmd_agents,  &cmd_runs,    &cmd_show,   &cmd_events, &cmd_tree,
+    &cmd_resume, &cmd_cancel, &cmd_approve, &cmd_apply,   &cmd_verify, &cmd_replay, &cmd_doctor,
+    &cmd_gc,     &cmd_config, &cmd_demo,    &cmd_version, &cmd_help,   NULL,
 };
 
 static const char codes[] =
@@ -256,6 +256,8 @@ static int find_part(const struct command **command, int *argc, char **argv, str
         size_t i = 0;
         while (parts[i] != NULL && strcmp(last_word(parts[i]->name), argv[at]) != 0)
             i++;
+        if (parts[i] == NULL && (*command)->operand_max > 0)
+            return 0; /* the word is its own */
         if (parts[i] == NULL) {
             const char *near = suggest(str_from(argv[at]), next_part, parts);
             return err_set(err, ERR_USAGE, "unknown word \"%s\" after cadre %s; %s%s", argv[at],

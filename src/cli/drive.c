@@ -163,6 +163,20 @@ static bool is_answered_by(const struct event_row *row)
     return false;
 }
 
+/* A step was approved or given up, here or from elsewhere: its question goes away. */
+static void drop_question_of_step(struct driver *driver, const struct event_row *row)
+{
+    struct err ignored = ERR_INIT;
+    struct js *payload = js_parse(row->payload, &ignored);
+    struct buf id;
+    buf_init(&id, 256);
+    buf_printf(&id, "%.*s.%lld", STR_FMT(row->call_id), (long long)js_get_int(payload, "item", -1));
+    if (!str_is(js_get_str(payload, "kind"), "blocked"))
+        questions_drop(&driver->questions, buf_view(&id));
+    buf_release(&id);
+    js_free(payload);
+}
+
 static void on_event(void *user, const struct run *run, const struct event_row *row)
 {
     struct driver *driver = user;
@@ -173,6 +187,8 @@ static void on_event(void *user, const struct run *run, const struct event_row *
         view_update(&driver->view, run, row->agent_no, clock_now_ms());
     if (row->call_id.n > 0 && is_answered_by(row))
         questions_drop(&driver->questions, row->call_id);
+    if (driver->questions.count > 0 && str_is(row->type, "plan.step"))
+        drop_question_of_step(driver, row);
     if (driver->display == DISPLAY_JSON || driver->display == DISPLAY_LINES)
         catchup_event(&driver->catchup, row);
     warn_of_refused_key(driver, row);
@@ -210,10 +226,29 @@ static void on_waiting(void *user, struct str run_id_text, uint32_t agent_no, st
         view_waiting(&driver->view, agent_no, reason, clock_now_ms());
 }
 
+/* Nobody sits here: whoever may decide does so from elsewhere. */
+static void tell_step_waits(struct driver *driver, struct str arguments)
+{
+    struct err ignored = ERR_INIT;
+    struct js *asked = js_parse(arguments, &ignored);
+    struct buf line;
+    buf_init(&line, 4096);
+    buf_printf(&line, "the step %.*s waits for approval: cadre approve %s %.*s",
+               STR_FMT(js_get_str(asked, "step")), driver->run_id.text,
+               STR_FMT(js_get_str(asked, "step")));
+    say(driver, line.p);
+    buf_release(&line);
+    js_free(asked);
+}
+
 static void on_question(void *user, struct str run_id_text, uint32_t agent_no, struct str call_id,
                         struct str tool, struct str arguments)
 {
     struct driver *driver = user;
+    if (str_is(tool, "plan") && driver->asker != ASKER_ROOT_TERMINAL) {
+        tell_step_waits(driver, arguments);
+        return;
+    }
     questions_put(&driver->questions, agent_no, view_name(&driver->view, agent_no), call_id, tool,
                   arguments);
 }
@@ -374,10 +409,15 @@ static int begin(struct driver *driver, struct err *err)
         .settings = &wire_config(drive->wire)->settings,
         .asker = driver->asker,
         .output_schema = drive->output_schema,
+        .plan = drive->plan,
     };
     if (workspace_instructions(workspace, &start.instructions, err) != 0)
         return -1;
-    return engine_run(driver->engine, &start, &driver->run_id, err);
+    if (engine_run(driver->engine, &start, &driver->run_id, err) != 0)
+        return -1;
+    if (drive->started != NULL)
+        *drive->started = driver->run_id;
+    return 0;
 }
 
 static int start_display(struct driver *driver, struct err *err)

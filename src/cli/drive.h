@@ -14,6 +14,8 @@ struct drive {
     enum { DRIVE_LEAVES_RESULT, DRIVE_APPLIES } result; /* APPLIES: when the run completed */
     struct str task;                                    /* DRIVE_START */
     struct str output_schema;     /* DRIVE_START: of the answer, or STR_NONE */
+    struct str plan;              /* DRIVE_START: of the start message (planned.h), or STR_NONE */
+    struct id *started;           /* DRIVE_START: becomes the run's id; NULL: nobody asks */
     struct id run_id;             /* DRIVE_RESUME */
     struct str model;             /* for the first line: what the provider calls it, */
     struct str source;            /* and where it is from */

@@ -15,6 +15,8 @@ enum shown {
     SHOWN_IF_ERROR, /* the field, when the outcome is an error */
     SHOWN_IF_LATER, /* "attempt N", when N is not the first */
     SHOWN_CLAMPS,   /* which fields, and by what */
+    SHOWN_PLAN,     /* how many steps, and what was odd about it */
+    SHOWN_STEP,     /* its id, its status and why; a step that starts is a child that does */
     SHOWN_SUMMARY,  /* the event's own summary */
 };
 
@@ -26,6 +28,8 @@ static const struct {
     {"run.resumed", "resumed", SHOWN_SUMMARY, NULL},
     {"run.paused", "asks", SHOWN_SUMMARY, NULL},
     {"run.unpaused", "answer", SHOWN_SUMMARY, NULL},
+    {"plan.made", "plan", SHOWN_PLAN, NULL},
+    {"plan.step", "step", SHOWN_STEP, NULL},
     {"agent.subagent_created", "start", SHOWN_FIELD, "objective"},
     {"agent.subagent_attempt", "retry", SHOWN_IF_LATER, NULL},
     {"agent.worktree_merged", "merged", SHOWN_SUMMARY, NULL},
@@ -54,6 +58,25 @@ static void add_clamps(const struct js *clamps, struct buf *out)
     }
 }
 
+static void add_plan(const struct js *payload, struct buf *out)
+{
+    size_t steps = js_count(js_get(js_get(payload, "plan"), "steps"));
+    struct str reason = js_get_str(payload, "reason");
+    buf_printf(out, "%zu step%s", steps, steps == 1 ? "" : "s");
+    if (reason.n > 0)
+        buf_printf(out, ": %.*s", STR_FMT(reason));
+}
+
+static void add_step(const struct js *payload, struct buf *out)
+{
+    struct str status = js_get_str(payload, "kind"), reason = js_get_str(payload, "reason");
+    if (str_is(status, "in_progress"))
+        return;
+    buf_printf(out, "%.*s %.*s", STR_FMT(js_get_str(payload, "name")), STR_FMT(status));
+    if (reason.n > 0)
+        buf_printf(out, ": %.*s", STR_FMT(reason));
+}
+
 /* What the line says after its word; nothing where the event is not worth a line. */
 static void detail_of(const struct event_row *row, size_t i, const struct js *payload,
                       struct buf *out)
@@ -79,6 +102,12 @@ static void detail_of(const struct event_row *row, size_t i, const struct js *pa
         break;
     case SHOWN_CLAMPS:
         add_clamps(js_get(payload, table[i].field), out);
+        break;
+    case SHOWN_PLAN:
+        add_plan(payload, out);
+        break;
+    case SHOWN_STEP:
+        add_step(payload, out);
         break;
     case SHOWN_SUMMARY:
         buf_str(out, row->summary);

@@ -66,6 +66,7 @@ int options_parse(const struct option *options, int argc, char *const *argv,
                   struct arguments *arguments, struct err *err)
 {
     enum { READ_OPTIONS, READ_OPERANDS } reading = READ_OPTIONS;
+    int output;
     *arguments = (struct arguments){.options = options};
     for (int i = 0; i < argc; i++) {
         const char *word = argv[i];
@@ -76,6 +77,12 @@ int options_parse(const struct option *options, int argc, char *const *argv,
             if (row < 0)
                 return unknown_option(options, STR("help"), err);
             arguments->values[row] = STR("");
+        } else if (reading == READ_OPTIONS && strcmp(word, "-o") == 0 &&
+                   (output = option_find(options, STR("output"))) >= 0) {
+            if (++i == argc)
+                return err_set(err, ERR_USAGE, "option -o needs a value: %s",
+                               options[output].value);
+            arguments->values[output] = str_from(argv[i]);
         } else if (reading == READ_OPTIONS && word[0] == '-' && word[1] == '-') {
             if (parse_option(options, argc, argv, &i, arguments, err) != 0)
                 return -1;

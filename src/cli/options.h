@@ -1,5 +1,5 @@
 /* The option parser: a command's table of options and its operands become `struct arguments`. It
- * knows --name VALUE, --name=VALUE, switches, and "--" before operands that look like options.
+ * knows --name VALUE, --name=VALUE, -o VALUE for --output, switches, and "--" before operands that look like options.
  * Options may stand anywhere. Pure: views point into argv. */
 #ifndef CADRE_CLI_OPTIONS_H
 #define CADRE_CLI_OPTIONS_H

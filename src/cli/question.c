@@ -71,6 +71,11 @@ static bool is_ask_user(const struct question *question)
     return str_is(question->tool, "ask_user");
 }
 
+static bool is_step(const struct question *question)
+{
+    return str_is(question->tool, "plan");
+}
+
 static void question_free(struct question *question)
 {
     arena_release(&question->arena);
@@ -136,17 +141,6 @@ static void show_call(struct output *output, const struct question *question)
     output_print(output, "Allow it? [y/N] ");
 }
 
-static void show_pause(struct output *output, const struct question *question)
-{
-    struct err ignored = ERR_INIT;
-    struct js *arguments = js_parse(question->arguments, &ignored);
-    output_print(output, " has made %lld tool calls; it stops at %lld at the latest.\n",
-                 (long long)js_get_int(arguments, "tool_calls", 0),
-                 (long long)js_get_int(arguments, "hard_stop_at", 0));
-    output_print(output, "Let it go on? [y/N] ");
-    js_free(arguments);
-}
-
 /* Each line is set in: none of a model's words can look like a question of cadre's own. */
 static void show_set_in(struct output *output, struct str text)
 {
@@ -160,6 +154,29 @@ static void show_set_in(struct output *output, struct str text)
         text.p += taken;
         text.n -= taken;
     }
+}
+
+static void show_step(struct output *output, const struct question *question)
+{
+    struct err ignored = ERR_INIT;
+    struct js *arguments = js_parse(question->arguments, &ignored);
+    output_print(output, " wants to start a step that needs your approval: ");
+    output_styled(output, STYLE_BOLD, js_get_str(arguments, "title"));
+    output_print(output, "\n");
+    show_set_in(output, js_get_str(arguments, "description"));
+    output_print(output, "Start it? [y/N] ");
+    js_free(arguments);
+}
+
+static void show_pause(struct output *output, const struct question *question)
+{
+    struct err ignored = ERR_INIT;
+    struct js *arguments = js_parse(question->arguments, &ignored);
+    output_print(output, " has made %lld tool calls; it stops at %lld at the latest.\n",
+                 (long long)js_get_int(arguments, "tool_calls", 0),
+                 (long long)js_get_int(arguments, "hard_stop_at", 0));
+    output_print(output, "Let it go on? [y/N] ");
+    js_free(arguments);
 }
 
 static void show_asked(struct output *output, const struct question *question)
@@ -188,6 +205,8 @@ static void show_first(struct questions *questions)
     output_styled(output, STYLE_BOLD, question->agent);
     if (is_ask_user(question))
         show_asked(output, question);
+    else if (is_step(question))
+        show_step(output, question);
     else if (question->tool.n > 0)
         show_call(output, question);
     else
@@ -226,8 +245,11 @@ static void answer_first(struct questions *questions, struct str line)
     remove_first(questions);
 }
 
+/* A step waits on: it can be approved from elsewhere. */
 static void leave_unanswered(struct questions *questions, const struct question *question)
 {
+    if (is_step(question))
+        return;
     if (is_ask_user(question))
         questions->reply(questions->user, question, STR_NONE);
     else

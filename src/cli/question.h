@@ -1,6 +1,6 @@
 /* Questions to the person at the terminal: "may this tool run?"; where no tool is named, "may this agent
- * go on?"; and where the tool is ask_user, whatever the agent asks. They are put one after the other; the
- * answer is a line on stdin. Loop thread. */
+ * go on?"; where the tool is plan, "may this step start?"; and where it is ask_user, whatever the agent
+ * asks. They are put one after the other; the answer is a line on stdin. Loop thread. */
 #ifndef CADRE_CLI_QUESTION_H
 #define CADRE_CLI_QUESTION_H
 

@@ -68,11 +68,26 @@ static void describe_pause(const struct agent *agent, struct view_agent *out, st
                (long long)agent->account.tool_calls);
 }
 
+static void describe_plan(const struct plan_progress *plan, struct view_agent *out,
+                          struct buf *text)
+{
+    if (plan->blocked > 0)
+        out->state = TREE_ASKING;
+    buf_printf(text, "plan: %zu of %zu steps done", plan->completed, plan->steps);
+    if (plan->in_progress > 0)
+        buf_printf(text, ", %zu at work", plan->in_progress);
+    if (plan->failed > 0)
+        buf_printf(text, ", %zu failed or skipped", plan->failed);
+    if (plan->blocked > 0)
+        buf_printf(text, ", %zu waiting for approval", plan->blocked);
+}
+
 /* What an agent does while calls are worked on; several at once are counted. */
 static void describe_calls(const struct agent *agent, struct view_agent *out, struct buf *text)
 {
     const struct call *asked = call_in(agent, CALL_ASKED);
     const struct call *running = call_in(agent, CALL_RUNNING);
+    struct plan_progress plan;
     if (running == NULL)
         running = call_in(agent, CALL_PREPARING);
     if (asked != NULL && str_is(asked->call.name, "ask_user")) {
@@ -82,6 +97,8 @@ static void describe_calls(const struct agent *agent, struct view_agent *out, st
         out->state = TREE_ASKING;
         buf_printf(text, "waiting for approval: %.*s ", STR_FMT(asked->call.name));
         text_gist(text, asked->call.arguments);
+    } else if (running != NULL && call_plan_progress(running, &plan)) {
+        describe_plan(&plan, out, text);
     } else if (running != NULL && running->awaits != CALL_WORKS) {
         buf_printf(text, "waiting for %zu %s", agent->children_open,
                    agent->children_open == 1 ? "child" : "children");

@@ -1,0 +1,279 @@
+/* See dryrun.h. The requests are those that the run's own door makes (core/plan/request.h), the shares those of its first steps. */
+#include "cli/dryrun.h"
+
+#include "cli/planned.h"
+#include "cli/text.h"
+#include "core/plan/estimate.h"
+#include "core/plan/prompt.h"
+#include "core/plan/request.h"
+
+#define TASK_BYTES (1 << 20)
+#define TOOLS_COLUMNS 60
+
+struct priced {
+    struct str id;
+    struct contract contract;
+    struct estimate most;
+};
+
+struct dryrun {
+    struct arena arena;
+    const struct settings *settings;
+    struct contract root;
+    struct facts facts;
+    struct priced *children;
+    size_t count;
+    struct estimate sum;
+};
+
+static int price(struct dryrun *dry, struct str id, const struct delegation *request,
+                 struct err *err)
+{
+    struct priced *child = &dry->children[dry->count];
+    dry->facts.ordinal = (int64_t)dry->count + 1;
+    child->id = id;
+    if (contract_derive(&dry->arena, &dry->root, request, &dry->facts, dry->settings,
+                        &child->contract, err) != 0)
+        return err_prefix(err, "%.*s", STR_FMT(id));
+    const struct model_settings *model = settings_model(dry->settings, child->contract.model.name);
+    if (model == NULL)
+        return err_set(err, ERR_BUG, "the contract of %.*s names no model", STR_FMT(id));
+    estimate_step(&child->contract, model, &child->most);
+    estimate_add(&dry->sum, &child->most);
+    dry->count++;
+    return 0;
+}
+
+/* What each step would get of a limit if nothing were spent yet; the last share is the review's. */
+static void share(const struct dryrun *dry, const struct plan *plan, int64_t limit,
+                  struct share *shares)
+{
+    for (size_t i = 0; i < plan->count; i++)
+        shares[i] = (struct share){.weight = plan_step_calls(&plan->steps[i])};
+    shares[plan->count] = (struct share){
+        .weight = PLAN_REVIEW_CALLS,
+        .state = dry->settings->plan_review == SWITCH_ON ? SHARE_WAITS : SHARE_ENDED};
+    estimate_share(limit, shares, plan->count + 1);
+}
+
+static int64_t asked(int64_t limit, const struct share *part)
+{
+    return limit == UNLIMITED ? ASK_NOTHING : part->amount > 0 ? part->amount : 1;
+}
+
+static int price_steps(struct dryrun *dry, const struct plan *plan, struct err *err)
+{
+    const struct limits *limits = &dry->root.execution.budget;
+    struct share cost[PLAN_STEPS_MAX + 1], tokens[PLAN_STEPS_MAX + 1];
+    struct delegation request;
+    share(dry, plan, limits->cost_nano, cost);
+    share(dry, plan, limits->tokens, tokens);
+    for (size_t i = 0; i < plan->count; i++) {
+        struct buf task;
+        buf_init(&task, TASK_BYTES);
+        plan_prompt_step(plan, i, &task);
+        plan_step_request(&dry->arena, plan, i, arena_copy(&dry->arena, buf_view(&task)), &request);
+        buf_release(&task);
+        request.asked.cost_nano = asked(limits->cost_nano, &cost[i]);
+        request.asked.tokens = asked(limits->tokens, &tokens[i]);
+        if (plan->steps[i].status != STEP_COMPLETED &&
+            price(dry, plan->steps[i].id, &request, err) != 0)
+            return -1;
+    }
+    if (dry->settings->plan_review != SWITCH_ON)
+        return 0;
+    plan_reviewer_request(plan, STR("Review the result."), &request);
+    return price(dry, STR("review"), &request, err);
+}
+
+static int price_planner(struct dryrun *dry, struct str goal, struct err *err)
+{
+    struct delegation request;
+    struct buf task;
+    buf_init(&task, TASK_BYTES);
+    plan_prompt_planner(goal, &task);
+    plan_planner_request(arena_copy(&dry->arena, buf_view(&task)), &request);
+    buf_release(&task);
+    return price(dry, STR("planner"), &request, err);
+}
+
+static int derive_root(struct dryrun *dry, const struct workspace *workspace, struct str goal,
+                       struct err *err)
+{
+    struct delegation request;
+    delegation_init(&request, DOOR_ROOT);
+    request.task = goal;
+    request.name = STR("root");
+    dry->facts = (struct facts){.run_id = STR("dry-run"),
+                                .session_id = workspace->session_id,
+                                .agent_id = STR("dry-run"),
+                                .parent_task = goal,
+                                .workspace_path = workspace->path,
+                                .remaining_tokens = UNLIMITED,
+                                .remaining_cost_nano = UNLIMITED,
+                                .remaining_wall_ms = UNLIMITED,
+                                .asker = ASKER_ROOT};
+    if (contract_root(&dry->arena, dry->settings, &request, &dry->facts, &dry->root, err) != 0)
+        return -1;
+    const struct limits *limits = &dry->root.execution.budget;
+    dry->facts.parent_agent_id = STR("dry-run");
+    dry->facts.remaining_tokens = limits->tokens;
+    dry->facts.remaining_cost_nano = limits->cost_nano;
+    dry->facts.remaining_wall_ms = limits->wall_ms;
+    dry->facts.asker = ASKER_CHILD;
+    return contract_permits(&dry->root, STR("plan"), err) > PERMIT_DENY ? 0 : -1;
+}
+
+/* --- as JSON ---------------------------------------------------------------------------------------------------- */
+
+static void json_number(struct jw *w, const char *key, int64_t value)
+{
+    jw_key(w, key);
+    if (value == UNLIMITED)
+        jw_null(w);
+    else
+        jw_int(w, value);
+}
+
+static void json_most(struct jw *w, const struct estimate *most)
+{
+    jw_key(w, "most");
+    jw_object(w);
+    json_number(w, "calls", most->calls);
+    json_number(w, "requests", most->requests);
+    json_number(w, "tokens", most->tokens);
+    jw_key(w, "cost_usd");
+    if (most->cost_nano == UNLIMITED)
+        jw_null(w);
+    else
+        jw_real(w, (double)most->cost_nano / 1e9);
+    jw_end_object(w);
+}
+
+static void show_json(struct output *output, const struct dryrun *dry, const struct plan *plan)
+{
+    struct buf line;
+    struct jw w;
+    buf_init(&line, (size_t)64 << 20);
+    jw_init(&w, &line);
+    jw_object(&w);
+    jw_ktext(&w, "type", "dry_run");
+    if (plan != NULL) {
+        jw_key(&w, "plan");
+        plan_print(plan, &w);
+    }
+    jw_key(&w, "children");
+    jw_array(&w);
+    for (size_t i = 0; i < dry->count; i++) {
+        jw_object(&w);
+        jw_kstr(&w, "id", dry->children[i].id);
+        jw_kraw(&w, "contract", dry->children[i].contract.json);
+        json_most(&w, &dry->children[i].most);
+        jw_end_object(&w);
+    }
+    jw_end_array(&w);
+    json_most(&w, &dry->sum);
+    jw_end_object(&w);
+    output_json(output, &line);
+    buf_release(&line);
+}
+
+/* --- as text ---------------------------------------------------------------------------------------------------- */
+
+static void add_most(struct buf *out, const struct estimate *most)
+{
+    if (most->calls != UNLIMITED)
+        buf_printf(out, "%lld calls", (long long)most->calls);
+    else
+        buf_text(out, "any number of calls");
+    if (most->tokens != UNLIMITED) {
+        buf_text(out, ", ");
+        text_tokens(out, most->tokens);
+        buf_text(out, " tokens");
+    }
+    if (most->cost_nano != UNLIMITED) {
+        buf_text(out, ", ");
+        text_money(out, most->cost_nano);
+    } else {
+        buf_text(out, ", no known price");
+    }
+}
+
+static void add_list(struct buf *out, const struct list *list, const char *none)
+{
+    for (size_t i = 0; i < list->n; i++)
+        buf_printf(out, "%s%.*s", i > 0 ? ", " : "", STR_FMT(list->items[i]));
+    if (list->n == 0)
+        buf_text(out, none);
+}
+
+static void show_child(struct output *output, const struct priced *child)
+{
+    const struct contract *contract = &child->contract;
+    struct buf line, tools;
+    buf_init(&line, 1 << 16);
+    buf_init(&tools, 1 << 16);
+    buf_printf(&line, "%.*s (%.*s, %.*s): at most ", STR_FMT(child->id),
+               STR_FMT(contract->agent.role), STR_FMT(contract->model.model));
+    add_most(&line, &child->most);
+    if (contract->execution.budget.wall_ms != UNLIMITED) {
+        buf_text(&line, ", ");
+        text_duration(&line, contract->execution.budget.wall_ms);
+    }
+    buf_text(&line, "\n  tools: ");
+    add_list(&tools, &contract->permissions.allowed_tools, "none");
+    text_cut(&line, buf_view(&tools), TOOLS_COLUMNS,
+             output->glyphs == GLYPHS_UTF8 ? ELLIPSIS_UTF8 : ELLIPSIS_ASCII);
+    buf_text(&line, "\n  owns: ");
+    if (contract->isolation.ownership.state == LIST_ABSENT)
+        buf_text(&line, "everything that it may write");
+    else
+        add_list(&line, &contract->isolation.ownership, "nothing");
+    buf_printf(&line, "; files: %.*s\n", STR_FMT(contract->isolation.strategy));
+    output_clean(output, buf_view(&line), UTF8_LINES);
+    buf_release(&tools);
+    buf_release(&line);
+}
+
+static void show_text(struct output *output, struct dryrun *dry, const struct plan *plan)
+{
+    struct buf sum;
+    if (plan != NULL)
+        planned_draw(output, &dry->arena, plan);
+    for (size_t i = 0; i < dry->count; i++)
+        show_child(output, &dry->children[i]);
+    buf_init(&sum, 1000);
+    buf_text(&sum, "In all at most ");
+    add_most(&sum, &dry->sum);
+    buf_text(&sum, dry->settings->review_rounds > 0 && plan != NULL
+                       ? ", without what a review finds. Nothing was started.\n"
+                       : ". Nothing was started.\n");
+    output_print(output, "\n%.*s", STR_FMT(buf_view(&sum)));
+    if (plan == NULL)
+        output_print(output, "The steps are known when the planner has answered: cadre plan "
+                             "\"GOAL\" -o plan.yaml, then\ncadre run --plan-file plan.yaml "
+                             "--dry-run\n");
+    buf_release(&sum);
+}
+
+enum exit_code dryrun_show(struct invocation *invocation, struct wire *wire, struct str goal,
+                           const struct plan *plan)
+{
+    struct dryrun dry = {.settings = &wire_config(wire)->settings};
+    struct err err = ERR_INIT;
+    enum exit_code code = EXIT_CODE_DONE;
+    arena_init(&dry.arena);
+    dry.children = arena_alloc(&dry.arena, (PLAN_STEPS_MAX + 1) * sizeof *dry.children);
+    if (derive_root(&dry, wire_workspace(wire), goal, &err) != 0 ||
+        (plan != NULL ? price_steps(&dry, plan, &err) : price_planner(&dry, goal, &err)) != 0) {
+        code = command_fail(invocation, &err);
+    } else {
+        estimate_within(&dry.sum, &dry.root.execution.budget);
+        if (invocation->output.format == OUTPUT_JSON)
+            show_json(&invocation->output, &dry, plan);
+        else
+            show_text(&invocation->output, &dry, plan);
+    }
+    arena_release(&dry.arena);
+    return code;
+}
