@@ -225,7 +225,10 @@ static void show_child(struct output *output, const struct priced *child)
     text_cut(&line, buf_view(&tools), TOOLS_COLUMNS,
              output->glyphs == GLYPHS_UTF8 ? ELLIPSIS_UTF8 : ELLIPSIS_ASCII);
     buf_text(&line, "\n  owns: ");
-    if (contract->isolation.ownership.state == LIST_ABSENT)
+    const struct role *role = role_find(contract->agent.role);
+    if (role != NULL && role->writes == ROLE_READS)
+        buf_text(&line, "nothing");
+    else if (contract->isolation.ownership.state == LIST_ABSENT)
         buf_text(&line, "everything that it may write");
     else
         add_list(&line, &contract->isolation.ownership, "nothing");

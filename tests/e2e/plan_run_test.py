@@ -3,7 +3,8 @@ trees, merged and reviewed, failures, approvals, a crash in the middle, and what
 import json
 import unittest
 
-from harness import ModelServer, Workspace, json_lines, wait_until
+from harness import ModelServer, Workspace, json_lines, program, wait_until
+from terminal_test import Terminal
 from trees_test import Repository, call, rule, script, writes
 
 
@@ -171,6 +172,30 @@ class Plans(unittest.TestCase):
             self.go(space, [], "--plan-file",
                     self.plan_file(space, plan(step("base", requires_approval=True))), code=1)
             self.assertIn("nobody approved it in time", self.result["response"])
+
+    def on_a_terminal(self, space, server):
+        asks = plan(step("base", ownership=["base"], requires_approval=True))
+        terminal = Terminal(space, [program("CADRE"), "run", "--store", space.store, *server.flags(), "--mode", "auto",
+                                    "--plan-file", self.plan_file(space, asks)])
+        self.addCleanup(terminal.close)
+        text = terminal.wait_for(r"Start it\? \[y/N\]")
+        self.assertRegex(text, r"\? root wants to start a step that needs your approval: Title of base\n  DO-base\n")
+        return terminal
+
+    def test_a_terminal_is_asked_and_its_yes_starts_the_step(self):
+        with Repository("plan: {review: false}\n") as space, ModelServer(script(*builds("base", delay_ms=1000))) as server:
+            terminal = self.on_a_terminal(space, server)
+            terminal.keys("y", "Enter")
+            terminal.wait_for(r"root .*plan: 0 of 1 steps done, 1 at work")
+            self.assertEqual(terminal.wait_for_end(), 0)
+            self.assertIn("Execution: 1 of 1 steps completed", terminal.history())
+
+    def test_a_terminals_question_goes_away_when_it_is_answered_elsewhere(self):
+        with Repository("plan: {review: false}\n") as space, ModelServer(script(*builds("base"))) as server:
+            terminal = self.on_a_terminal(space, server)
+            self.assertEqual(space.run(["approve", "last"]).returncode, 0)
+            terminal.wait_for(r"no answer is needed any more")
+            self.assertEqual(terminal.wait_for_end(), 0)
 
     # --- a crash -----------------------------------------------------------------------------------------------
 

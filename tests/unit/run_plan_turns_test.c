@@ -154,6 +154,41 @@ static void findings_become_steps_that_are_reviewed_again(void **state)
     rig_contains(ended->response, "Review: approved. good");
 }
 
+static void findings_that_are_no_steps_are_told_and_nothing_more(void **state)
+{
+    struct rig *rig = *state;
+    with_review(rig, 1);
+    plan_rig_sketch(rig, "a");
+    plan_rig_say(rig, "a", "did a");
+    plan_rig_say(rig, "reviewer",
+                 "{\"findings\":[7,{},[],\"  \",\"\\u0000\",{\"title\":\"\\n\"}]}");
+    assert_int_equal(rig_last(rig, 0, EVENT_PLAN_MADE)->count, 1);
+    check_str(rig_last(rig, 0, EVENT_RUN_COMPLETED)->outcome, "completed");
+}
+
+static void a_finding_without_words_does_not_hide_the_others(void **state)
+{
+    struct rig *rig = *state;
+    with_review(rig, 1);
+    plan_rig_sketch(rig, "a");
+    plan_rig_say(rig, "a", "did a");
+    plan_rig_say(rig, "reviewer",
+                 "{\"findings\":[\"\\u0000\",{\"issue\":\"a\\u001b[2J\\u0000b\"}]}");
+    assert_true(plan_rig_works(rig, "review-1-1"));
+    assert_int_equal(run_agent_count(rig->run), 4);
+}
+
+static void a_findings_step_has_an_id_of_its_own(void **state)
+{
+    struct rig *rig = *state;
+    with_review(rig, 1);
+    plan_rig_sketch(rig, "review-1-1 own=a; review-1-2 own=b");
+    plan_rig_say(rig, "review-1-1", "did a");
+    plan_rig_say(rig, "review-1-2", "did b");
+    plan_rig_say(rig, "reviewer", "{\"findings\":[\"more\"]}");
+    assert_true(plan_rig_works(rig, "review-1-3"));
+}
+
 static void rounds_of_findings_are_bounded(void **state)
 {
     struct rig *rig = *state;
@@ -413,6 +448,9 @@ int main(void)
         RIG_TEST(a_step_may_ask_when_what_it_needs_is_done),
         RIG_TEST(a_review_that_finds_nothing_ends_the_plan),
         RIG_TEST(findings_become_steps_that_are_reviewed_again),
+        RIG_TEST(findings_that_are_no_steps_are_told_and_nothing_more),
+        RIG_TEST(a_finding_without_words_does_not_hide_the_others),
+        RIG_TEST(a_findings_step_has_an_id_of_its_own),
         RIG_TEST(rounds_of_findings_are_bounded),
         RIG_TEST(no_rounds_is_one_review_whose_findings_are_told),
         RIG_TEST(a_review_in_prose_is_told_as_it_was_said),

@@ -33,7 +33,6 @@ int apply_plan_made(struct run *run, struct agent *agent, const struct event *e,
     size_t count = after->plan.count;
     if (before != NULL && before->plan.count > count)
         return apply_out_of_place(e, err);
-    after->first_count = before != NULL ? before->first_count : count;
     after->states = arena_alloc(&agent->history, count * sizeof *after->states);
     after->reasons = arena_alloc(&agent->history, count * sizeof *after->reasons);
     schedule_init(&after->schedule, &agent->history, &after->plan);

@@ -147,7 +147,7 @@ static void inbox_approve(struct deciding *d, const struct js *body)
         unpause(d, agent, yes ? STR("go_on") : STR("stop"));
         return;
     }
-    if (plan_approve(d, agent, id, yes))
+    if (plan_approve(d, agent, id, yes ? STEP_ALLOWED : STEP_DENIED))
         return;
     struct call *call = call_find(agent, id);
     if (call == NULL || call->state != CALL_ASKED || call_is_question(call))

@@ -1,30 +1,12 @@
 /* plan (seed 004): a goal becomes steps, the steps children, and their work one reviewed result. The call's children are a planner, one
  * child for each step, and a reviewer for each round; what may start when is core/plan's to say. Steps start as soon as what they
  * need is integrated. Findings of a review become steps of their own, for as many rounds as config allows. Pure. */
-#include "base/utf8.h"
 #include "core/plan/answer.h"
-#include "core/plan/estimate.h"
 #include "core/plan/prompt.h"
 #include "core/plan/request.h"
 #include "core/run/plan_run.h"
 
 #define GOAL_BYTES_MAX (64 << 10)
-#define PASSED_ON_BYTES 16384 /* of what prerequisites said */
-
-const struct call_child *call_item(const struct call *call, int64_t item)
-{
-    for (size_t i = 0; i < call->child_count; i++) {
-        if (call->children[i].item == item)
-            return &call->children[i];
-    }
-    return NULL;
-}
-
-static const struct agent *item_agent(const struct run *run, const struct call *call, int64_t item)
-{
-    const struct call_child *child = call_item(call, item);
-    return child != NULL && child->no != 0 ? run_agent_at(run, child->no) : NULL;
-}
 
 /* What is asked for. Views into the arguments. */
 struct asked {
@@ -126,167 +108,6 @@ static void take_planned(struct deciding *d, struct agent *agent, struct call *c
     emit_plan(d, agent, call, &plan, 1, problems_text(d, &warnings));
 }
 
-/* --- steps ------------------------------------------------------------------------------------------------------------------ */
-
-static void step_is(struct deciding *d, const struct agent *agent, const struct call *call,
-                    size_t step, const char *status, struct str reason)
-{
-    struct event *e = draft(d, agent->no, EVENT_PLAN_STEP);
-    e->call_id = keep(d, call->call.id);
-    e->item = (int64_t)step;
-    e->name = keep(d, call->plan->plan.steps[step].id);
-    e->kind = str_from(status);
-    if (reason.n > 0)
-        e->reason = reason;
-    emit(d, e);
-}
-
-static void settle_steps(struct deciding *d, struct agent *agent, struct call *call)
-{
-    for (size_t i = 0; i < call->plan->plan.count && !d->failed; i++) {
-        const struct agent *child = item_agent(d->run, call, (int64_t)i);
-        if (call->plan->states[i].status != STEP_IN_PROGRESS || child == NULL ||
-            child->phase != PHASE_DONE)
-            continue;
-        if (ending_worked(child->outcome))
-            step_is(d, agent, call, i, "completed", STR_NONE);
-        else
-            step_is(d, agent, call, i, "failed", keep(d, child->error));
-    }
-}
-
-static void skip_steps(struct deciding *d, struct agent *agent, struct call *call)
-{
-    size_t steps[PLAN_STEPS_MAX];
-    size_t count = schedule_to_skip(&call->plan->schedule, call->plan->states, steps);
-    for (size_t i = 0; i < count && !d->failed; i++)
-        step_is(d, agent, call, steps[i], "skipped", STR("something that it needs was not done"));
-}
-
-/* What is asked names the step: the call's id, a dot and the step's place. */
-static struct str question_id(struct arena *arena, const struct call *call, size_t step)
-{
-    return arena_printf(arena, "%.*s.%zu", STR_FMT(call->call.id), step);
-}
-
-static void ask(struct deciding *d, const struct agent *agent, const struct call *call, size_t step)
-{
-    const struct plan_step *asked = &call->plan->plan.steps[step];
-    struct effect *effect =
-        effect_add(d, EFFECT_ASK, EFFECT_OUTWARD, agent, question_id(&d->out->arena, call, step));
-    struct buf text;
-    struct jw w;
-    buf_init(&text, 1 << 20);
-    jw_init(&w, &text);
-    jw_object(&w);
-    jw_kstr(&w, "step", asked->id);
-    jw_kstr(&w, "title", asked->title);
-    jw_kstr(&w, "description", utf8_cut(asked->description, 2000));
-    jw_end_object(&w);
-    effect->tool = STR("plan");
-    effect->arguments = keep(d, buf_view(&text));
-    buf_release(&text);
-    effect_seal(d, effect);
-}
-
-static void ask_for_steps(struct deciding *d, struct agent *agent, struct call *call)
-{
-    size_t steps[PLAN_STEPS_MAX];
-    size_t count = schedule_to_ask(&call->plan->schedule, call->plan->states, steps);
-    for (size_t i = 0; i < count && !d->failed; i++) {
-        step_is(d, agent, call, steps[i], "blocked", STR("waits for approval"));
-        if (!d->failed)
-            ask(d, agent, call, steps[i]);
-    }
-}
-
-void plan_ask_again(struct deciding *d, const struct agent *agent, const struct call *call)
-{
-    for (size_t i = 0; call->plan != NULL && i < call->plan->plan.count && !d->failed; i++) {
-        if (call->plan->states[i].status == STEP_BLOCKED)
-            ask(d, agent, call, i);
-    }
-}
-
-/* A step's part of what is left of the budget; what others do not use comes to those that have not started. */
-static int64_t share_of(const struct deciding *d, const struct call *call, size_t step,
-                        int64_t limit, int64_t spent_in_all, bool dollars)
-{
-    struct share shares[PLAN_STEPS_MAX + 1];
-    const struct plan_run *plan = call->plan;
-    int64_t elsewhere = spent_in_all;
-    if (limit == UNLIMITED)
-        return ASK_NOTHING;
-    for (size_t i = 0; i < plan->plan.count; i++) {
-        const struct agent *child = item_agent(d->run, call, (int64_t)i);
-        const struct limits *budget = child != NULL ? &child->contract.execution.budget : NULL;
-        shares[i] = (struct share){.weight = plan_step_calls(&plan->plan.steps[i])};
-        if (child == NULL) {
-            bool open = plan->states[i].status <= STEP_IN_PROGRESS ||
-                        plan->states[i].status == STEP_BLOCKED;
-            shares[i].state = open ? SHARE_WAITS : SHARE_ENDED;
-            continue;
-        }
-        int64_t spent = dollars ? child->account.spent.cost_nano : child->account.spent.tokens;
-        shares[i].state = child->phase == PHASE_DONE ? SHARE_ENDED : SHARE_RUNS;
-        shares[i].amount = child->phase == PHASE_DONE ? spent
-                           : dollars                  ? budget->cost_nano
-                                                      : budget->tokens;
-        elsewhere -= spent;
-    }
-    shares[plan->plan.count] = (struct share){
-        .weight = PLAN_REVIEW_CALLS,
-        .state = d->run->settings.plan_review == SWITCH_ON ? SHARE_WAITS : SHARE_ENDED};
-    estimate_share(limit > elsewhere ? limit - elsewhere : 0, shares, plan->plan.count + 1);
-    return shares[step].amount > 0 ? shares[step].amount : 1;
-}
-
-static void step_task(struct deciding *d, const struct call *call, size_t step, struct buf *out)
-{
-    const struct plan *plan = &call->plan->plan;
-    struct step_said said[PLAN_STEPS_MAX];
-    size_t count = 0;
-    for (size_t i = 0; i < plan->steps[step].depends_on.n; i++) {
-        const struct agent *child = item_agent(d->run, call, (int64_t)plan->steps[step].needs[i]);
-        if (child != NULL)
-            said[count++] = (struct step_said){plan->steps[step].needs[i], child->response};
-    }
-    plan_prompt_step(plan, step, out);
-    plan_prompt_results(plan, said, count, PASSED_ON_BYTES, out);
-}
-
-static void start_step(struct deciding *d, struct agent *agent, struct call *call, size_t step)
-{
-    const struct account *account = &agent->account;
-    struct err why = ERR_INIT;
-    struct delegation request;
-    struct buf task;
-    buf_init(&task, 1 << 20);
-    step_task(d, call, step, &task);
-    plan_step_request(&d->out->arena, &call->plan->plan, step, buf_view(&task), &request);
-    request.asked.cost_nano =
-        share_of(d, call, step, account->limits.cost_nano, account->spent.cost_nano, true);
-    request.asked.tokens =
-        share_of(d, call, step, account->limits.tokens, account->spent.tokens, false);
-    if (child_make(d, agent, call, &request, (int64_t)step, &why) < 0)
-        step_is(d, agent, call, step, "failed", keep(d, str_from(why.message)));
-    else
-        step_is(d, agent, call, step, "in_progress", STR_NONE);
-    buf_release(&task);
-}
-
-/* One at a time: each that starts may keep the next from starting. */
-static bool start_one(struct deciding *d, struct agent *agent, struct call *call)
-{
-    int64_t limit = d->run->settings.max_concurrent;
-    size_t step;
-    if (d->failed || (limit > 0 && (int64_t)call->children_open >= limit) ||
-        schedule_ready(&call->plan->schedule, call->plan->states, 1, &step) == 0)
-        return false;
-    start_step(d, agent, call, step);
-    return !d->failed;
-}
-
 /* --- the review ------------------------------------------------------------------------------------------------------------- */
 
 static int64_t rounds_begun(const struct call *call)
@@ -310,10 +131,29 @@ static bool start_review(struct deciding *d, struct agent *agent, struct call *c
     return made >= 0;
 }
 
+/* Findings are a model's words: what they make of the plan is looked at before it is logged. */
+static bool reads_back(struct deciding *d, const struct plan *plan)
+{
+    struct problems problems;
+    struct plan again;
+    struct err ignored = ERR_INIT;
+    struct buf text;
+    struct jw w;
+    buf_init(&text, 4 * PLAN_BYTES_MAX);
+    jw_init(&w, &text);
+    plan_print(plan, &w);
+    problems_init(&problems, &d->out->arena);
+    struct js *doc = text.failed ? NULL : js_parse_within(buf_view(&text), 32, &ignored);
+    bool good = doc != NULL && plan_parse(&d->out->arena, doc, &again, &problems) == 0;
+    js_free(doc);
+    buf_release(&text);
+    return good;
+}
+
 /* Findings become steps behind all others. False: there is nothing more to do. */
 static bool take_findings(struct deciding *d, struct agent *agent, struct call *call, int64_t round)
 {
-    const struct agent *review = item_agent(d->run, call, ITEM_REVIEWER + round);
+    const struct agent *review = call_item_agent(d->run, call, ITEM_REVIEWER + round);
     const struct plan *before = &call->plan->plan;
     struct plan after = *before;
     if (review == NULL || !ending_worked(review->outcome) || before->count >= PLAN_STEPS_MAX ||
@@ -321,9 +161,8 @@ static bool take_findings(struct deciding *d, struct agent *agent, struct call *
         return false;
     after.steps = arena_alloc(&d->out->arena, PLAN_STEPS_MAX * sizeof *after.steps);
     memcpy(after.steps, before->steps, before->count * sizeof *after.steps);
-    after.count += plan_findings(&d->out->arena, review->response, round,
-                                 after.steps + before->count, PLAN_STEPS_MAX - before->count);
-    if (after.count == before->count)
+    if (plan_findings(&d->out->arena, review->response, round, &after) == 0 ||
+        !reads_back(d, &after))
         return false;
     emit_plan(d, agent, call, &after, call->plan->version + 1, STR("findings of the review"));
     return !d->failed;
@@ -336,7 +175,7 @@ static bool go_on_after_steps(struct deciding *d, struct agent *agent, struct ca
     int64_t begun = rounds_begun(call);
     int64_t most = settings->plan_review == SWITCH_ON ? settings->review_rounds + 1 : 0;
     const struct agent *review =
-        begun > 0 ? item_agent(d->run, call, ITEM_REVIEWER + begun - 1) : NULL;
+        begun > 0 ? call_item_agent(d->run, call, ITEM_REVIEWER + begun - 1) : NULL;
     if (review != NULL && review->phase != PHASE_DONE)
         return true; /* it is at work */
     if (begun > 0 && call->plan->version == begun && take_findings(d, agent, call, begun - 1))
@@ -365,11 +204,7 @@ static void work_on(struct deciding *d, struct agent *agent, struct call *call)
     uint64_t before;
     do {
         before = d->run->seq;
-        settle_steps(d, agent, call);
-        skip_steps(d, agent, call);
-        ask_for_steps(d, agent, call);
-        while (start_one(d, agent, call))
-            ;
+        plan_steps_advance(d, agent, call);
         if (d->failed || !schedule_is_over(&call->plan->schedule, call->plan->states))
             continue;
         if (!go_on_after_steps(d, agent, call) && !d->failed) {
@@ -392,7 +227,7 @@ static void answer_plan(struct deciding *d, struct agent *agent, struct call *ca
 static void advance(struct deciding *d, struct agent *agent, struct call *call,
                     const struct asked *asked)
 {
-    const struct agent *planner = item_agent(d->run, call, ITEM_PLANNER);
+    const struct agent *planner = call_item_agent(d->run, call, ITEM_PLANNER);
     if (call->plan == NULL && js_kind(asked->plan) == JS_OBJECT)
         take_written(d, agent, call, asked);
     else if (call->plan == NULL && planner == NULL)
@@ -448,22 +283,24 @@ const struct door_ops door_plan = {start, NULL, ended};
 static void decided(struct deciding *d, struct agent *agent, struct call *call, size_t step,
                     const char *status, struct str reason)
 {
-    step_is(d, agent, call, step, status, reason);
+    plan_step_is(d, agent, call, step, status, reason);
     if (!d->failed)
         go_on(d, agent, call);
     calls_advance(d, agent);
 }
 
-bool plan_approve(struct deciding *d, struct agent *agent, struct str id, bool yes)
+bool plan_approve(struct deciding *d, struct agent *agent, struct str id, enum step_answer answer)
 {
     for (size_t k = 0; agent->phase == PHASE_TOOLS && k < agent->call_count; k++) {
         struct call *call = &agent->calls[k];
         for (size_t i = 0; call->plan != NULL && i < call->plan->plan.count; i++) {
             if (call->state == CALL_DONE || call->plan->states[i].status != STEP_BLOCKED ||
-                !str_eq(question_id(&d->out->arena, call, i), id))
+                !str_eq(plan_question_id(&d->out->arena, call, i), id))
                 continue;
-            decided(d, agent, call, i, yes ? "approved" : "failed",
-                    yes ? STR_NONE : STR("denied: the user said no"));
+            if (answer == STEP_ALLOWED)
+                decided(d, agent, call, i, "approved", STR_NONE);
+            else
+                decided(d, agent, call, i, "failed", STR("denied: the user said no"));
             return true;
         }
     }
@@ -480,7 +317,8 @@ void plan_overdue(struct deciding *d, struct agent *agent)
             continue;
         for (size_t i = 0; i < call->plan->plan.count && !d->failed; i++) {
             if (call->plan->states[i].status == STEP_BLOCKED)
-                step_is(d, agent, call, i, "failed", STR("denied: nobody approved it in time"));
+                plan_step_is(d, agent, call, i, "failed",
+                             STR("denied: nobody approved it in time"));
         }
         if (!d->failed)
             go_on(d, agent, call);

@@ -15,28 +15,37 @@ struct plan_run {
     struct step_state *states;
     struct str *reasons; /* of each step: why it failed, was denied or skipped */
     int64_t version;     /* grows with each round of findings */
-    size_t first_count;  /* steps of the first version */
 };
 
-/* The child of the call for an item, or NULL. */
+/* plan_steps.c: how far the steps are. */
+/* The child of the call for an item, or NULL; and the agent, NULL also where it was refused. */
 const struct call_child *call_item(const struct call *call, int64_t item);
+const struct agent *call_item_agent(const struct run *run, const struct call *call, int64_t item);
+/* Settles what ended, and starts or asks about what may start now. */
+void plan_steps_advance(struct deciding *d, struct agent *agent, struct call *call);
+/* Logs a step's new status ("approved": it may start), and why; STR_NONE: no reason. */
+void plan_step_is(struct deciding *d, const struct agent *agent, const struct call *call,
+                  size_t step, const char *status, struct str reason);
+/* What is asked names the step: the call's id, a dot and the step's place. */
+struct str plan_question_id(struct arena *arena, const struct call *call, size_t step);
+/* Puts the questions again that were open before a crash. */
+void plan_ask_again(struct deciding *d, const struct agent *agent, const struct call *call);
 
 /* plan_text.c: what the call says. Appends. */
 /* The answer of the whole: seed 004's parts, and what was not done and why. */
 void plan_answer_text(const struct run *run, const struct call *call, struct buf *out);
 /* The task of the child that reviews what was merged. */
 void plan_review_task(const struct run *run, const struct call *call, struct buf *out);
-/* The findings of a review, as plan steps; how many were added to `steps`, which has room for `room`. */
-size_t plan_findings(struct arena *arena, struct str review, int64_t round, struct plan_step *steps,
-                     size_t room);
+/* The findings of a review, as further steps of the plan, whose own end at `count`; how many were added behind them. */
+size_t plan_findings(struct arena *arena, struct str review, int64_t round, struct plan *plan);
 bool plan_worked(const struct plan_run *plan); /* every step is completed */
 
 /* door_plan.c */
 /* An answer to a question about a step: true where the id names one. */
-bool plan_approve(struct deciding *d, struct agent *agent, struct str id, bool yes);
+enum step_answer { STEP_DENIED, STEP_ALLOWED };
+bool plan_approve(struct deciding *d, struct agent *agent, struct str id, enum step_answer answer);
 void plan_overdue(struct deciding *d, struct agent *agent); /* nobody approved in time */
 /* The agent is being stopped: a plan that only waits for approvals has nothing left that would end it. */
 void plan_stop(struct deciding *d, struct agent *agent);
-void plan_ask_again(struct deciding *d, const struct agent *agent, const struct call *call);
 
 #endif

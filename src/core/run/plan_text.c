@@ -30,17 +30,12 @@ bool call_plan_progress(const struct call *call, struct plan_progress *out)
     return true;
 }
 
-static const struct agent *child_at(const struct run *run, const struct call *call, int64_t item)
-{
-    const struct call_child *child = call_item(call, item);
-    return child != NULL && child->no != 0 ? run_agent_at(run, child->no) : NULL;
-}
-
 /* The last review, or NULL. */
 static const struct agent *last_review(const struct run *run, const struct call *call)
 {
     const struct agent *review = NULL, *next;
-    for (int64_t round = 0; (next = child_at(run, call, ITEM_REVIEWER + round)) != NULL; round++)
+    for (int64_t round = 0; (next = call_item_agent(run, call, ITEM_REVIEWER + round)) != NULL;
+         round++)
         review = next;
     return review;
 }
@@ -83,7 +78,7 @@ static void add_steps(const struct plan_run *plan, const struct run *run, const 
                       struct buf *out)
 {
     for (size_t i = 0; i < plan->plan.count; i++) {
-        const struct agent *child = child_at(run, call, (int64_t)i);
+        const struct agent *child = call_item_agent(run, call, (int64_t)i);
         buf_printf(out, "- [%s] ", step_status_text(plan->states[i].status));
         utf8_clean(out, plan->plan.steps[i].title, UTF8_ONE_LINE);
         if (child != NULL && child->tree != NULL && child->tree->merge.n > 0)
@@ -148,7 +143,7 @@ static void add_evidence(const struct run *run, const struct call *call, const s
                          struct buf *out)
 {
     for (size_t i = 0; i < plan->count; i++) {
-        const struct agent *child = child_at(run, call, (int64_t)i);
+        const struct agent *child = call_item_agent(run, call, (int64_t)i);
         buf_printf(out, "\nStep %zu: ", i + 1);
         utf8_clean(out, plan->steps[i].title, UTF8_ONE_LINE);
         buf_printf(out, " [%s]\n", step_status_text(call->plan->states[i].status));
@@ -180,69 +175,99 @@ void plan_review_task(const struct run *run, const struct call *call, struct buf
              "where there is nothing.");
 }
 
-static struct str text_of(struct arena *arena, const struct js *finding, const char *const *keys)
+/* Under the first of the names that the finding has; a view. */
+static struct str text_of(const struct js *finding, const char *const *keys)
 {
     for (; *keys != NULL; keys++) {
         struct str text = js_get_str(finding, *keys);
         if (text.n > 0)
-            return arena_copy(arena, utf8_cut(text, FINDING_BYTES));
+            return utf8_cut(text, FINDING_BYTES);
     }
     return STR_NONE;
+}
+
+/* A model's words, without what cannot stand in a plan. */
+static struct str clean_copy(struct arena *arena, struct str text, enum utf8_lines lines)
+{
+    struct buf clean;
+    buf_init(&clean, 4 * FINDING_BYTES);
+    utf8_clean(&clean, text, lines);
+    struct str copy = arena_copy(arena, buf_view(&clean));
+    buf_release(&clean);
+    return copy;
+}
+
+static bool is_blank(struct str text)
+{
+    size_t n = 0;
+    while (n < text.n && (text.p[n] == ' ' || text.p[n] == '\n'))
+        n++;
+    return n == text.n;
 }
 
 static bool read_finding(struct arena *arena, const struct js *finding, struct plan_step *step)
 {
     static const char *const titles[] = {"title", "issue", "summary", NULL};
     static const char *const details[] = {"description", "details", "fix", "message", NULL};
-    struct buf line;
-    struct str text = js_kind(finding) == JS_STRING
-                          ? arena_copy(arena, utf8_cut(js_str(finding), FINDING_BYTES))
-                          : text_of(arena, finding, details);
-    struct str title = text_of(arena, finding, titles);
+    struct str text = js_kind(finding) == JS_STRING ? utf8_cut(js_str(finding), FINDING_BYTES)
+                                                    : text_of(finding, details);
+    struct str title = text_of(finding, titles);
     if (text.n == 0)
         text = title;
-    if (text.n == 0)
-        return false;
-    buf_init(&line, 4096);
-    utf8_clean(&line, utf8_cut_chars(title.n > 0 ? title : text, PLAN_TITLE_MAX - 8),
-               UTF8_ONE_LINE);
-    step->title = arena_copy(arena, buf_view(&line));
-    step->description = text;
-    buf_release(&line);
-    return step->title.n > 0;
+    step->description = clean_copy(arena, text, UTF8_LINES);
+    step->title = clean_copy(arena, utf8_cut_chars(title.n > 0 ? title : text, PLAN_TITLE_MAX - 8),
+                             UTF8_ONE_LINE);
+    return !is_blank(step->title) && !is_blank(step->description);
 }
 
-size_t plan_findings(struct arena *arena, struct str review, int64_t round, struct plan_step *steps,
-                     size_t room)
+/* An id that no step has: whoever made the plan may have used the first. */
+static struct str finding_id(struct arena *arena, const struct plan *plan, int64_t round)
+{
+    struct str id;
+    size_t number = 1;
+    do
+        id = arena_printf(arena, "review-%lld-%zu", (long long)round + 1, number++);
+    while (plan_find(plan, id) < plan->count);
+    return id;
+}
+
+static size_t add_findings(struct arena *arena, const struct js *findings, int64_t round,
+                           struct plan *plan)
+{
+    size_t before = plan->count;
+    for (size_t i = 0; i < js_count(findings); i++) {
+        struct plan_step *step = &plan->steps[plan->count];
+        if (plan->count == PLAN_STEPS_MAX || plan->count - before == FINDINGS_MAX)
+            break;
+        *step = (struct plan_step){.type = STEP_IMPLEMENTATION,
+                                   .role = step_type_role(STEP_IMPLEMENTATION),
+                                   .success_criteria = LIST_NONE,
+                                   .depends_on = LIST_NONE,
+                                   .ownership = LIST_NONE,
+                                   .allowed_tools = LIST_NONE,
+                                   .estimated_calls = UNLIMITED,
+                                   .max_retries = UNLIMITED};
+        if (!read_finding(arena, js_at(findings, i), step))
+            continue;
+        step->id = finding_id(arena, plan, round);
+        plan->count++;
+    }
+    return plan->count - before;
+}
+
+size_t plan_findings(struct arena *arena, struct str review, int64_t round, struct plan *plan)
 {
     struct finder finder;
     struct js *value;
     bool whole;
-    size_t count = 0;
     finder_init(&finder, review);
     while ((value = finder_next(&finder, &whole)) != NULL) {
         const struct js *findings = js_get(value, "findings");
         bool is_verdict = js_kind(findings) == JS_ARRAY;
-        for (size_t i = 0; is_verdict && i < js_count(findings); i++) {
-            if (count == room || count == FINDINGS_MAX)
-                break;
-            struct plan_step *step = &steps[count];
-            *step = (struct plan_step){.type = STEP_IMPLEMENTATION,
-                                       .role = step_type_role(STEP_IMPLEMENTATION),
-                                       .success_criteria = LIST_NONE,
-                                       .depends_on = LIST_NONE,
-                                       .ownership = LIST_NONE,
-                                       .allowed_tools = LIST_NONE,
-                                       .estimated_calls = UNLIMITED,
-                                       .max_retries = UNLIMITED};
-            if (!read_finding(arena, js_at(findings, i), step))
-                continue;
-            step->id = arena_printf(arena, "review-%lld-%zu", (long long)round + 1, count + 1);
-            count++;
-        }
+        size_t count = is_verdict ? add_findings(arena, findings, round, plan) : 0;
         js_free(value);
         if (is_verdict)
-            break;
+            return count;
     }
-    return count;
+    return 0;
 }

@@ -1,0 +1,196 @@
+/* The steps of a plan that a call carries out: which of them ended, can never start, must be asked about, may start now, and what
+ * each may spend. What may start when is core/plan's to say. Pure. */
+#include "base/utf8.h"
+#include "core/plan/estimate.h"
+#include "core/plan/prompt.h"
+#include "core/plan/request.h"
+#include "core/run/plan_run.h"
+
+#define PASSED_ON_BYTES 16384 /* of what prerequisites said */
+
+const struct call_child *call_item(const struct call *call, int64_t item)
+{
+    for (size_t i = 0; i < call->child_count; i++) {
+        if (call->children[i].item == item)
+            return &call->children[i];
+    }
+    return NULL;
+}
+
+const struct agent *call_item_agent(const struct run *run, const struct call *call, int64_t item)
+{
+    const struct call_child *child = call_item(call, item);
+    return child != NULL && child->no != 0 ? run_agent_at(run, child->no) : NULL;
+}
+
+void plan_step_is(struct deciding *d, const struct agent *agent, const struct call *call,
+                  size_t step, const char *status, struct str reason)
+{
+    struct event *e = draft(d, agent->no, EVENT_PLAN_STEP);
+    e->call_id = keep(d, call->call.id);
+    e->item = (int64_t)step;
+    e->name = keep(d, call->plan->plan.steps[step].id);
+    e->kind = str_from(status);
+    if (reason.n > 0)
+        e->reason = reason;
+    emit(d, e);
+}
+
+static void settle_steps(struct deciding *d, struct agent *agent, struct call *call)
+{
+    for (size_t i = 0; i < call->plan->plan.count && !d->failed; i++) {
+        const struct agent *child = call_item_agent(d->run, call, (int64_t)i);
+        if (call->plan->states[i].status != STEP_IN_PROGRESS || child == NULL ||
+            child->phase != PHASE_DONE)
+            continue;
+        if (ending_worked(child->outcome))
+            plan_step_is(d, agent, call, i, "completed", STR_NONE);
+        else
+            plan_step_is(d, agent, call, i, "failed", keep(d, child->error));
+    }
+}
+
+static void skip_steps(struct deciding *d, struct agent *agent, struct call *call)
+{
+    size_t steps[PLAN_STEPS_MAX];
+    size_t count = schedule_to_skip(&call->plan->schedule, call->plan->states, steps);
+    for (size_t i = 0; i < count && !d->failed; i++)
+        plan_step_is(d, agent, call, steps[i], "skipped",
+                     STR("something that it needs was not done"));
+}
+
+/* What is asked names the step: the call's id, a dot and the step's place. */
+struct str plan_question_id(struct arena *arena, const struct call *call, size_t step)
+{
+    return arena_printf(arena, "%.*s.%zu", STR_FMT(call->call.id), step);
+}
+
+static void ask(struct deciding *d, const struct agent *agent, const struct call *call, size_t step)
+{
+    const struct plan_step *asked = &call->plan->plan.steps[step];
+    struct effect *effect = effect_add(d, EFFECT_ASK, EFFECT_OUTWARD, agent,
+                                       plan_question_id(&d->out->arena, call, step));
+    struct buf text;
+    struct jw w;
+    buf_init(&text, 1 << 20);
+    jw_init(&w, &text);
+    jw_object(&w);
+    jw_kstr(&w, "step", asked->id);
+    jw_kstr(&w, "title", asked->title);
+    jw_kstr(&w, "description", utf8_cut(asked->description, 2000));
+    jw_end_object(&w);
+    effect->tool = STR("plan");
+    effect->arguments = keep(d, buf_view(&text));
+    buf_release(&text);
+    effect_seal(d, effect);
+}
+
+static void ask_for_steps(struct deciding *d, struct agent *agent, struct call *call)
+{
+    size_t steps[PLAN_STEPS_MAX];
+    size_t count = schedule_to_ask(&call->plan->schedule, call->plan->states, steps);
+    for (size_t i = 0; i < count && !d->failed; i++) {
+        plan_step_is(d, agent, call, steps[i], "blocked", STR("waits for approval"));
+        if (!d->failed)
+            ask(d, agent, call, steps[i]);
+    }
+}
+
+void plan_ask_again(struct deciding *d, const struct agent *agent, const struct call *call)
+{
+    for (size_t i = 0; call->plan != NULL && i < call->plan->plan.count && !d->failed; i++) {
+        if (call->plan->states[i].status == STEP_BLOCKED)
+            ask(d, agent, call, i);
+    }
+}
+
+enum counted { COUNT_TOKENS, COUNT_DOLLARS };
+
+/* A step's part of what is left of the budget; what others do not use comes to those that have not started. */
+static int64_t share_of(const struct deciding *d, const struct call *call, size_t step,
+                        int64_t limit, int64_t spent_in_all, enum counted counted)
+{
+    struct share shares[PLAN_STEPS_MAX + 1];
+    const struct plan_run *plan = call->plan;
+    int64_t elsewhere = spent_in_all;
+    if (limit == UNLIMITED)
+        return ASK_NOTHING;
+    for (size_t i = 0; i < plan->plan.count; i++) {
+        const struct agent *child = call_item_agent(d->run, call, (int64_t)i);
+        const struct limits *budget = child != NULL ? &child->contract.execution.budget : NULL;
+        shares[i] = (struct share){.weight = plan_step_calls(&plan->plan.steps[i])};
+        if (child == NULL) {
+            bool open = plan->states[i].status <= STEP_IN_PROGRESS ||
+                        plan->states[i].status == STEP_BLOCKED;
+            shares[i].state = open ? SHARE_WAITS : SHARE_ENDED;
+            continue;
+        }
+        int64_t spent =
+            counted == COUNT_DOLLARS ? child->account.spent.cost_nano : child->account.spent.tokens;
+        int64_t whole = counted == COUNT_DOLLARS ? budget->cost_nano : budget->tokens;
+        shares[i].state = child->phase == PHASE_DONE ? SHARE_ENDED : SHARE_RUNS;
+        shares[i].amount = child->phase == PHASE_DONE ? spent : whole;
+        elsewhere -= spent;
+    }
+    shares[plan->plan.count] = (struct share){
+        .weight = PLAN_REVIEW_CALLS,
+        .state = d->run->settings.plan_review == SWITCH_ON ? SHARE_WAITS : SHARE_ENDED};
+    estimate_share(limit > elsewhere ? limit - elsewhere : 0, shares, plan->plan.count + 1);
+    return shares[step].amount > 0 ? shares[step].amount : 1;
+}
+
+static void step_task(struct deciding *d, const struct call *call, size_t step, struct buf *out)
+{
+    const struct plan *plan = &call->plan->plan;
+    struct step_said said[PLAN_STEPS_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < plan->steps[step].depends_on.n; i++) {
+        const struct agent *child =
+            call_item_agent(d->run, call, (int64_t)plan->steps[step].needs[i]);
+        if (child != NULL)
+            said[count++] = (struct step_said){plan->steps[step].needs[i], child->response};
+    }
+    plan_prompt_step(plan, step, out);
+    plan_prompt_results(plan, said, count, PASSED_ON_BYTES, out);
+}
+
+static void start_step(struct deciding *d, struct agent *agent, struct call *call, size_t step)
+{
+    const struct account *account = &agent->account;
+    struct err why = ERR_INIT;
+    struct delegation request;
+    struct buf task;
+    buf_init(&task, 1 << 20);
+    step_task(d, call, step, &task);
+    plan_step_request(&d->out->arena, &call->plan->plan, step, buf_view(&task), &request);
+    request.asked.cost_nano =
+        share_of(d, call, step, account->limits.cost_nano, account->spent.cost_nano, COUNT_DOLLARS);
+    request.asked.tokens =
+        share_of(d, call, step, account->limits.tokens, account->spent.tokens, COUNT_TOKENS);
+    if (child_make(d, agent, call, &request, (int64_t)step, &why) < 0)
+        plan_step_is(d, agent, call, step, "failed", keep(d, str_from(why.message)));
+    else
+        plan_step_is(d, agent, call, step, "in_progress", STR_NONE);
+    buf_release(&task);
+}
+
+/* One at a time: each that starts may keep the next from starting. */
+static bool start_one(struct deciding *d, struct agent *agent, struct call *call)
+{
+    int64_t limit = d->run->settings.max_concurrent;
+    size_t step;
+    if (d->failed || (limit > 0 && (int64_t)call->children_open >= limit) ||
+        schedule_ready(&call->plan->schedule, call->plan->states, 1, &step) == 0)
+        return false;
+    start_step(d, agent, call, step);
+    return !d->failed;
+}
+
+void plan_steps_advance(struct deciding *d, struct agent *agent, struct call *call)
+{
+    settle_steps(d, agent, call);
+    skip_steps(d, agent, call);
+    ask_for_steps(d, agent, call);
+    while (start_one(d, agent, call))
+        ;
+}
