@@ -272,10 +272,10 @@ class Deadlines(WithTls):
     def test_a_server_that_sends_nothing_meets_the_first_byte_deadline(self):
         with ModelServer(script(rule({"text": "late", "delay_ms": 6000, "fail_times": 1, "then": {"text": "at once"}}))) as server:
             proxy = self.proxy(server)
-            self.ends_well(self.space(proxy.url, more=", first_byte_ms: 1000"))
+            self.ends_well(self.space(proxy.url, more=", first_byte_ms: 2000"))
             self.assertEqual(self.result["response"], "at once")
             (failed,) = of_type(self.events, "model.failed")
-            self.assertIn("sent nothing within 1 s", failed["error"])
+            self.assertIn("sent nothing within 2 s", failed["error"])
             server.idle()
 
     def test_a_stream_that_falls_silent_meets_the_idle_deadline(self):
@@ -283,10 +283,10 @@ class Deadlines(WithTls):
         with ModelServer(script(rule({"text": words, "chunks": 4, "chunk_delay_ms": 4000, "fail_times": 1,
                                       "then": {"text": "at once"}}))) as server:
             proxy = self.proxy(server)
-            self.ends_well(self.space(proxy.url, more=", idle_ms: 1000"))
+            self.ends_well(self.space(proxy.url, more=", idle_ms: 2000"))
             self.assertEqual(self.result["response"], "at once")
             (failed,) = of_type(self.events, "model.failed")
-            self.assertIn("fell silent for 1 s", failed["error"])
+            self.assertIn("fell silent for 2 s", failed["error"])
             server.idle()
 
 
