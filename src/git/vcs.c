@@ -31,7 +31,7 @@ static int ask_site(const struct git_work *work, const struct vcs_question *ques
     struct git_answer told;
     size_t count = 0;
     struct vcs_list paths = git_full_paths(work, question->paths);
-    while (question->words[count] != NULL && count < ASK_WORDS_MAX) {
+    while (count < ASK_WORDS_MAX && question->words[count] != NULL) {
         words[count] = question->words[count];
         count++;
     }
