@@ -55,6 +55,7 @@ struct sandbox_outcome {
     enum { SANDBOX_EXITED, SANDBOX_KILLED, SANDBOX_TIMEOUT, SANDBOX_CANCELLED } end;
     int code;           /* exit status, or the signal */
     char note[128];     /* why it was killed, where it was for using too much; or empty */
+    char aside[256];    /* what it made and does not keep, in words; or empty */
     struct str missing; /* walls that did not stand, as the port's own `missing`; a view into it */
     struct buf output, errors;
     uint64_t output_bytes, errors_bytes;

@@ -25,6 +25,7 @@ static void close_handle(int *fd)
 void call_init(struct call *call)
 {
     call->guards.count = 0;
+    call->nested = (struct nested){.workspace = -1};
     buf_init(&call->message, 0);
     arena_init(&call->arena);
     snprintf(call->tmp, sizeof call->tmp, LAUNCH_TMP);
@@ -59,6 +60,7 @@ void call_release(struct call *call)
         close_handle(&call->lifeline[i]);
     }
     close_handle(&call->message_fd);
+    nested_release(&call->nested);
     guards_release(&call->guards);
     if (strcmp(call->tmp, LAUNCH_TMP) != 0)
         nftw(call->tmp, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
@@ -165,6 +167,7 @@ int call_prepare(struct call *call, struct sandbox *sandbox, const struct sandbo
                             .walls = walls,
                             .command = command,
                             .life = life,
+                            .nested = &call->nested,
                             .filter = buf_view(&sandbox->filters[kind]),
                             .tmp = call->tmp,
                             .arena = &call->arena};

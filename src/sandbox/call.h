@@ -9,6 +9,7 @@
 #include "os/process.h"
 #include "sandbox/filter.h"
 #include "sandbox/guard.h"
+#include "sandbox/nested.h"
 #include "sandbox/sandbox.h"
 
 struct sandbox {
@@ -23,6 +24,7 @@ struct sandbox {
 /* What one call has open. */
 struct call {
     struct guards guards;
+    struct nested nested;
     struct buf message;
     struct arena arena;
     char tmp[64]; /* without namespaces: a directory that is removed afterwards */

@@ -85,6 +85,7 @@ void sandbox_stop(void *self, struct sandbox_program *program, struct sandbox_ou
     *outcome = (struct sandbox_outcome){.end = SANDBOX_KILLED, .code = SIGKILL};
     lasting->process.input = program->input; /* the caller may have closed it */
     process_stop(&lasting->process, &lasting->call.lifeline[1]);
+    nested_sweep(&lasting->call.nested, outcome->aside, sizeof outcome->aside);
     call_read_status(&lasting->call, status);
     if (!alive && call_translate(status, outcome, &unused) != 0)
         outcome->end = SANDBOX_KILLED;

@@ -361,7 +361,7 @@ static void show_view(const struct launch *launch, const struct root *root, int 
         return; /* there is nothing, or a link that leads somewhere else: nothing is shown */
     if (source < 0 || fstat(source, &status) != 0)
         launch_fail(WALL, "cannot open %s in the workspace", view + 1);
-    if (S_ISLNK(status.st_mode) && view[0] == LAUNCH_VIEW_KEEP)
+    if (S_ISLNK(status.st_mode) && (view[0] == LAUNCH_VIEW_KEEP || view[0] == LAUNCH_VIEW_FOUND))
         launch_refuse(WALL, "%s is a link and cannot be kept from being changed", view + 1);
     if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode)) {
         close(source);

@@ -75,7 +75,8 @@ struct launch_head {
 
 #define LAUNCH_VIEW_READ 'r'
 #define LAUNCH_VIEW_WRITE 'w'
-#define LAUNCH_VIEW_KEEP 'k' /* read-only within what is writable; must exist */
+#define LAUNCH_VIEW_KEEP 'k'  /* read-only within what is writable; must exist */
+#define LAUNCH_VIEW_FOUND 'f' /* the same of something deeper, which may be gone by now */
 
 #define LAUNCH_TMP "/tmp"
 #define LAUNCH_HOME LAUNCH_TMP "/home"

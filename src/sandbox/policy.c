@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
@@ -78,6 +79,24 @@ static void add_view(struct list *views, struct arena *arena, char kind, struct 
     list_add(views, arena_printf(arena, "%c%.*s", kind, STR_FMT(path)));
 }
 
+struct finding {
+    const struct policy *policy;
+    struct list *views;
+    enum guard_kind kind;
+};
+
+/* What lies deeper than the guarded names, which have views of their own. */
+static void add_nested(void *user, enum nested_depth depth, struct str path)
+{
+    struct finding *finding = user;
+    const char *slash = memrchr(path.p, '/', path.n);
+    size_t skip = slash != NULL ? (size_t)(slash - path.p) + 1 : 0;
+    struct str name = {path.p + skip, path.n - skip};
+    if (depth == NESTED_AT_THE_TOP && (finding->kind == GUARD_ROOT || str_is(name, ".git")))
+        return;
+    add_view(finding->views, finding->policy->arena, LAUNCH_VIEW_FOUND, path);
+}
+
 static int guard_write_path(const struct policy *policy, struct guards *guards, struct list *views,
                             struct str path, struct err *err)
 {
@@ -87,6 +106,9 @@ static int guard_write_path(const struct policy *policy, struct guards *guards, 
     if (policy->options->off[LAUNCH_WALL_NAMESPACES])
         return 0; /* nothing can be mounted */
     if (guards_add(guards, policy->walls->workspace, text, kind, err) != 0)
+        return -1;
+    struct finding finding = {policy, views, kind};
+    if (nested_find(policy->nested, text, policy->arena, add_nested, &finding, err) != 0)
         return -1;
     int directory =
         scope_open_beneath(policy->walls->workspace, text, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -110,6 +132,11 @@ static int add_views(const struct policy *policy, struct guards *guards, struct 
     for (size_t i = 0; i < walls->write_count; i++)
         if (!is_kept(walls->write_paths[i]))
             writes[count++] = walls->write_paths[i];
+    for (size_t i = 0; i < count; i++)
+        if (guards_make(guards, walls->workspace, writes[i], policy->arena, err) != 0)
+            return -1;
+    nested_init(policy->nested, walls->workspace, walls->hidden, walls->hidden_count, count,
+                policy->arena);
     for (size_t i = 0; i < walls->read_count; i++)
         if (!covered(walls->read_paths[i], writes, count, SIZE_MAX) &&
             !covered(walls->read_paths[i], walls->read_paths, walls->read_count, i))

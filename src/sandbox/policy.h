@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "port/sandbox.h"
 #include "sandbox/guard.h"
+#include "sandbox/nested.h"
 #include "sandbox/sandbox.h"
 
 struct policy {
@@ -12,8 +13,9 @@ struct policy {
     const struct sandbox_walls *walls;
     const struct sandbox_command *command;
     enum launch_life life;
-    struct str filter; /* compiled */
-    const char *tmp;   /* the private /tmp as the command sees it */
+    struct nested *nested; /* of the call */
+    struct str filter;     /* compiled */
+    const char *tmp;       /* the private /tmp as the command sees it */
     struct arena *arena;
 };
 

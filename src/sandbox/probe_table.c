@@ -97,6 +97,14 @@ const struct probe probes[] = {
      "read the repository, and write beside it",
      {0, 0}},
     {"files",
+     "plant a hook in a repository that lies deeper",
+     PROBE_ALL,
+     "echo x > repo/.git/hooks/pre-commit || echo x >> repo/.git/config || rm repo/.git/config || "
+     "mv repo/.git repo/old",
+     "cat repo/.git/config && mkdir -p repo/below && echo x > repo/below/y",
+     "read the repository, and write beside it",
+     {0, 0}},
+    {"files",
      "make a repository where there is none",
      PROBE_USUAL,
      "echo x > plain/.git/config || { rmdir plain/.git && mkdir -p plain/.git/hooks; } || "

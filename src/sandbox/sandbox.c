@@ -30,6 +30,7 @@ static int run(void *self, const struct sandbox_walls *walls, const struct sandb
     if (call_prepare(&call, sandbox, walls, command, LAUNCH_FOR_A_CALL, &launcher, err) != 0 ||
         process_run(&launcher, &ran, err) != 0)
         goto out;
+    nested_sweep(&call.nested, outcome->aside, sizeof outcome->aside);
     call_read_status(&call, status);
     result = call_translate(status, outcome, err);
     if (result != 0) {

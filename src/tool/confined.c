@@ -168,6 +168,10 @@ void confined_end(const struct sandbox_outcome *outcome, int64_t wall_ms, struct
         buf_text(out, "cancelled; all of its processes were killed");
         break;
     }
+    if (outcome->aside[0] != '\0') {
+        buf_text(out, "; ");
+        utf8_clean(out, str_from(outcome->aside), UTF8_ONE_LINE);
+    }
     if (outcome->missing.n > 0)
         buf_printf(out, "; without these walls, which the operator turned off: %.*s",
                    STR_FMT(outcome->missing));

@@ -41,13 +41,108 @@ static void a_single_file_may_be_written(void **state)
     sandbox_room_outside(room, "cd '%s' && grep -q new a && grep -q old b", room->workspace);
 }
 
-static void a_missing_path_to_write_to_is_not_made(void **state)
+static void a_missing_path_to_write_to_can_be_made_and_nothing_else(void **state)
 {
     struct sandbox_room *room = *state;
     room->write_paths[0] = STR("later/on");
-    assert_int_equal(sandbox_room_run(room, "mkdir -p later/on || ls -A"), 0);
-    assert_non_null(strstr(sandbox_room_output(room), "Read-only file system"));
-    sandbox_room_outside(room, "test ! -e '%s/later'", room->workspace);
+    room->write_paths[1] = STR("docs/notes.md");
+    room->walls.write_count = 2;
+    assert_int_equal(sandbox_room_run(room, "mkdir -p later/on && echo x > later/on/made && "
+                                            "echo y > docs/notes.md"),
+                     0);
+    assert_int_not_equal(sandbox_room_run(room, "echo x > later/beside"), 0);
+    assert_int_not_equal(sandbox_room_run(room, "echo x > docs/beside.md"), 0);
+    assert_int_not_equal(sandbox_room_run(room, "mkdir other"), 0);
+    sandbox_room_outside(room,
+                         "cd '%s' && [ \"$(find . | sort | tr '\\n' ' ')\" = "
+                         "'. ./docs ./docs/notes.md ./later ./later/on ./later/on/made ' ] && "
+                         "[ $(stat -c %%a later later/on docs docs/notes.md | tr '\\n' ,) = "
+                         "755,755,755,644, ]",
+                         room->workspace);
+}
+
+static void a_missing_path_that_nobody_used_is_gone_again(void **state)
+{
+    struct sandbox_room *room = *state;
+    room->write_paths[0] = STR("later/on");
+    room->write_paths[1] = STR("docs/notes.md");
+    room->walls.write_count = 2;
+    assert_int_equal(sandbox_room_run(room, "ls -d later/on docs/notes.md"), 0);
+    assert_false(sandbox_room_exists(room, "later"));
+    assert_false(sandbox_room_exists(room, "docs"));
+    assert_int_equal(sandbox_room_run(room, "touch docs/notes.md"), 0);
+    assert_true(sandbox_room_exists(room, "docs/notes.md"));
+    assert_false(sandbox_room_exists(room, "later"));
+}
+
+/* --- repositories below ---------------------------------------------------------------------------------------------------- */
+
+static void a_repository_at_any_depth_is_read_only(void **state)
+{
+    struct sandbox_room *room = *state;
+    sandbox_room_outside(room,
+                         "cd '%s' && mkdir -p vendor/deep/x/.git/hooks mod/sub/.cadre && "
+                         "echo 'gitdir: x' > mod/.git && echo a > mod/sub/cadre.yaml",
+                         room->workspace);
+    assert_int_not_equal(sandbox_room_run(room, "echo x > vendor/deep/x/.git/hooks/post-commit"),
+                         0);
+    assert_int_not_equal(sandbox_room_run(room, "echo 'gitdir: y' > mod/.git"), 0);
+    assert_int_not_equal(sandbox_room_run(room, "rm mod/.git"), 0);
+    assert_int_not_equal(sandbox_room_run(room, "touch mod/sub/.cadre/x"), 0);
+    assert_int_not_equal(sandbox_room_run(room, "echo x > mod/sub/cadre.yaml"), 0);
+    assert_int_equal(sandbox_room_run(room, "cat mod/.git && echo x > vendor/deep/x/file && "
+                                            "mkdir mod/new && touch mod/sub/file"),
+                     0);
+    assert_string_equal(sandbox_room_output(room), "gitdir: x\n");
+    assert_string_equal(room->outcome.aside, "");
+}
+
+static void a_repository_that_a_command_makes_is_moved_aside(void **state)
+{
+    struct sandbox_room *room = *state;
+    assert_int_equal(sandbox_room_run(room, "mkdir -p sub/.git/hooks a/b && echo x > a/b/.git && "
+                                            "ln -s sub/.git a/.git"),
+                     0);
+    assert_non_null(strstr(room->outcome.aside, "it made a repository in "));
+    assert_non_null(strstr(room->outcome.aside, ".git is now .git-from-a-command; so were 2 more"));
+    sandbox_room_outside(room,
+                         "cd '%s' && test -d sub/.git-from-a-command/hooks -a -f "
+                         "a/b/.git-from-a-command -a -L a/.git-from-a-command && [ -z \"$(find . "
+                         "-name .git)\" ]",
+                         room->workspace);
+    assert_int_equal(sandbox_room_run(room, "mkdir sub/.git"), 0);
+    assert_true(sandbox_room_exists(room, "sub/.git-from-a-command-2"));
+}
+
+/* Its path was known, the directory that stands there now was not. */
+static void a_repository_in_place_of_another_is_moved_aside(void **state)
+{
+    struct sandbox_room *room = *state;
+    sandbox_room_outside(room, "cd '%s' && mkdir -p sub/.git && touch sub/.git/HEAD",
+                         room->workspace);
+    assert_int_equal(
+        sandbox_room_run(room, "mv sub old && mkdir -p sub/.git && touch sub/.git/config"), 0);
+    assert_true(sandbox_room_exists(room, "sub/.git-from-a-command/config"));
+    assert_true(sandbox_room_exists(room, "old/.git/HEAD"));
+}
+
+static void a_mark_does_not_hide_a_repository(void **state)
+{
+    struct sandbox_room *room = *state;
+    assert_int_equal(
+        sandbox_room_run(room, "mkdir -p sub/.git && touch sub/.git/config && chmod 1755 sub/.git"),
+        0);
+    assert_false(sandbox_room_exists(room, "sub/.git"));
+}
+
+static void a_repository_that_was_used_and_removed_is_nobodys_concern(void **state)
+{
+    struct sandbox_room *room = *state;
+    assert_int_equal(sandbox_room_run(room, "mkdir t && cd t && git init -q . && git "
+                                            "-c user.name=a -c user.email=a@b commit -q "
+                                            "--allow-empty -m x && cd .. && rm -rf t"),
+                     0);
+    assert_string_equal(room->outcome.aside, "");
 }
 
 static void paths_of_repositories_and_of_cadre_are_never_writable(void **state)
@@ -328,7 +423,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ROOM(only_the_paths_of_the_contract_are_there),
         ROOM(a_single_file_may_be_written),
-        ROOM(a_missing_path_to_write_to_is_not_made),
+        ROOM(a_missing_path_to_write_to_can_be_made_and_nothing_else),
+        ROOM(a_missing_path_that_nobody_used_is_gone_again),
+        ROOM(a_repository_at_any_depth_is_read_only),
+        ROOM(a_repository_that_a_command_makes_is_moved_aside),
+        ROOM(a_repository_in_place_of_another_is_moved_aside),
+        ROOM(a_mark_does_not_hide_a_repository),
+        ROOM(a_repository_that_was_used_and_removed_is_nobodys_concern),
         ROOM(paths_of_repositories_and_of_cadre_are_never_writable),
         ROOM(a_workspace_that_was_moved_is_still_the_one_that_was_opened),
         ROOM(a_store_is_hidden_by_whatever_name_it_was_given),
