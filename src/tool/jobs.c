@@ -13,6 +13,7 @@
 #include "os/scope.h"
 #include "tool/confined.h"
 #include "tool/memory.h"
+#include "tool/opened.h"
 #include "tool/presence.h"
 #include "tool/result.h"
 
@@ -42,6 +43,7 @@ struct job {
     struct buf unread;
     uint64_t dropped;
     struct changes *before;
+    struct opened *opened;
     size_t lookers;
 };
 
@@ -135,6 +137,7 @@ static void job_free(struct job *job)
     if (job->walls.workspace >= 0)
         close(job->walls.workspace);
     changes_free(job->before);
+    opened_free(job->opened);
     buf_release(&job->unread);
     arena_release(&job->arena);
     free(job);
@@ -294,6 +297,7 @@ int jobs_start(struct jobs *jobs, const struct tool_context *context, struct str
         return -1;
     }
     job->before = changes_take(context);
+    job->opened = opened_watch(context);
     struct tool_context own = *context; /* the presence outlives the call */
     own.run_id = job->run_id;
     presence_enter(job->presences, &own, &job->presence);
@@ -340,11 +344,13 @@ static void take_look(struct job *job, struct jobs_look *look)
     look->unread = job->unread;
     look->dropped = job->dropped;
     look->before = job->before;
+    look->opened = job->opened;
     look->tree = presence_state(job->presences, &job->presence) == PRESENCE_SHARED ? TREE_SHARED
                                                                                    : TREE_ALONE;
     buf_init(&job->unread, look->unread.max);
     job->dropped = 0;
     job->before = NULL;
+    job->opened = NULL;
 }
 
 enum ending { ENDING_AWAITED, ENDING_FORCED };
@@ -383,13 +389,17 @@ int jobs_stop(struct jobs *jobs, const struct tool_context *context, int64_t num
 }
 
 void jobs_seen(struct jobs *jobs, const struct tool_context *context, int64_t number,
-               struct changes *now)
+               struct jobs_look *look, struct changes *now)
 {
     pthread_mutex_lock(&jobs->lock);
     struct job *job = find(jobs, context, number);
     if (job != NULL && job->before == NULL) {
         job->before = now;
         now = NULL;
+    }
+    if (job != NULL && job->opened == NULL && look->state == JOB_RUNNING) {
+        job->opened = look->opened;
+        look->opened = NULL;
     }
     pthread_mutex_unlock(&jobs->lock);
     changes_free(now);
@@ -399,5 +409,7 @@ void jobs_look_release(struct jobs_look *look)
 {
     buf_release(&look->unread);
     changes_free(look->before);
+    opened_free(look->opened);
     look->before = NULL;
+    look->opened = NULL;
 }

@@ -31,6 +31,7 @@ struct jobs_look {
     struct buf unread;      /* printed since the last look */
     uint64_t dropped;       /* bytes before those that were not kept */
     struct changes *before; /* the tree at the last look, or at the start */
+    struct opened *opened;  /* what was read since then; NULL: not known */
     int tree;               /* as in confined.h: whether another agent worked in it */
 };
 
@@ -40,9 +41,9 @@ NODISCARD int jobs_look(struct jobs *jobs, const struct tool_context *context, i
 /* Kills it, waits for its end and looks. */
 NODISCARD int jobs_stop(struct jobs *jobs, const struct tool_context *context, int64_t number,
                         struct jobs_look *look, struct err *err);
-/* The tree as it is after a look, for the next one. Taken over. */
+/* The tree as it is after a look, for the next one, which is taken over, and so is the look's watch of what is read. */
 void jobs_seen(struct jobs *jobs, const struct tool_context *context, int64_t number,
-               struct changes *now);
+               struct jobs_look *look, struct changes *now);
 void jobs_look_release(struct jobs_look *look);
 
 /* See tool_port. */

@@ -6,6 +6,7 @@
 #include "tool/confined.h"
 #include "tool/jobs.h"
 #include "tool/memory.h"
+#include "tool/opened.h"
 #include "tool/reads.h"
 #include "tool/result.h"
 #include "tool/table.h"
@@ -182,12 +183,13 @@ static void look_at_job(const struct tool_context *context, const struct js *arg
         tool_fail_err(result, &err);
         return;
     }
+    opened_tell(look.opened, context, result);
     struct changes *now = changes_take(context);
     reads_drop_scope(reads_of(context), context->scope);
     tell_look(context, number, &look, result);
     if (look.before != NULL)
         confined_changes(context, look.before, now, look.tree, result);
-    jobs_seen(jobs, context, number, now);
+    jobs_seen(jobs, context, number, &look, now);
     jobs_look_release(&look);
 }
 

@@ -243,6 +243,26 @@ static void a_job_is_looked_at_until_it_ends(void **state)
     assert_int_equal(f->result.modified_count, 0);
 }
 
+static void what_a_job_read_is_told_once(void **state)
+{
+    struct fixture *f = *state;
+    put(f, "one.txt", "1\n");
+    put(f, "two.txt", "2\n");
+    call_ok(f, "shell",
+            "{\"command\":\"cat one.txt; while [ ! -e go ]; do sleep 0.02; done; cat "
+            "two.txt\",\"background\":true}");
+    for (int i = 0; i < 500 && f->result.read_count == 0; i++)
+        call_ok(f, "shell", "{\"job\":1,\"wait_ms\":20}");
+    assert_int_equal(f->result.read_count, 1);
+    check_str(f->result.files_read[0], "one.txt");
+    put(f, "go", "");
+    call_ok(f, "shell", "{\"job\":1,\"wait_ms\":60000}");
+    assert_int_equal(f->result.read_count, 1);
+    check_str(f->result.files_read[0], "two.txt");
+    call_ok(f, "shell", "{\"job\":1}");
+    assert_int_equal(f->result.read_count, 0);
+}
+
 static void a_job_that_fails_is_an_error_when_it_is_looked_at(void **state)
 {
     struct fixture *f = *state;
@@ -309,6 +329,7 @@ int main(void)
         PROGRAM_TEST(arguments_that_do_not_go_together_are_refused),
         PROGRAM_TEST(without_a_sandbox_nothing_runs_and_the_reason_is_told),
         PROGRAM_TEST(a_job_is_looked_at_until_it_ends),
+        PROGRAM_TEST(what_a_job_read_is_told_once),
         PROGRAM_TEST(a_job_that_fails_is_an_error_when_it_is_looked_at),
         PROGRAM_TEST(a_job_past_its_time_is_killed),
         PROGRAM_TEST(stopping_a_job_kills_it),
