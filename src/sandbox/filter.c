@@ -59,6 +59,7 @@ static const struct {
     {SCMP_SYS(kcmp), EPERM},
     {SCMP_SYS(fanotify_init), EPERM},
     {SCMP_SYS(memfd_secret), ENOSYS},
+    {SCMP_SYS(memfd_create), ENOSYS}, /* memory that no count of processes and files shows */
     {SCMP_SYS(move_pages), EPERM},
     {SCMP_SYS(migrate_pages), EPERM},
     {SCMP_SYS(acct), EPERM},

@@ -13,9 +13,12 @@
 #include <sys/signalfd.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-#define WATCH_MS 200
+#define WATCH_MS 200                                 /* between looks at what is held, at most */
+#define WATCH_LEAST_MS 20                            /* a look takes a part of that */
+#define FILLED_IN_A_MS ((unsigned long long)4 << 20) /* bytes, about what a machine can */
 
 extern char **environ;
 
@@ -53,6 +56,21 @@ static unsigned long long held_by(const char *process, enum precision precision)
     return number < 0 ? 0 : (unsigned long long)number * (unsigned long long)sysconf(_SC_PAGESIZE);
 }
 
+/* Segments of System V, which may be attached to nobody. */
+static unsigned long long held_by_segments(void)
+{
+    unsigned long long sum = 0, resident, swapped;
+    char line[512];
+    FILE *file = fopen("/proc/sysvipc/shm", "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        if (sscanf(line, "%*d %*d %*o %*u %*d %*d %*u %*u %*u %*u %*u %*u %*u %*u %llu %llu",
+                   &resident, &swapped) == 2)
+            sum += resident + swapped;
+    if (file != NULL)
+        fclose(file);
+    return sum;
+}
+
 /* All of the namespace, /tmp included. */
 static unsigned long long held_by_all(enum precision precision, size_t *processes)
 {
@@ -68,19 +86,22 @@ static unsigned long long held_by_all(enum precision precision, size_t *processe
         }
     if (proc != NULL)
         closedir(proc);
+    sum += held_by_segments();
     if (statvfs("/tmp", &tmp) == 0)
         sum += (unsigned long long)(tmp.f_blocks - tmp.f_bfree) * tmp.f_frsize;
     return sum;
 }
 
-/* Ends everything when it holds too much. Address space is not limited: sanitizers and other runtimes reserve terabytes of it. */
-static void watch(const struct launch *launch)
+/* Ends everything when it holds too much. Address space is not limited: sanitizers and other runtimes reserve terabytes of it. Returns
+ * the milliseconds until the next look: the less is left, the sooner it may be gone. */
+static long long watch(const struct launch *launch)
 {
     size_t processes;
+    unsigned long long most = launch->head->memory_bytes;
     if (!launch_has(launch, LAUNCH_WALL_NAMESPACES))
-        return;
-    if (held_by_all(QUICK, &processes) > launch->head->memory_bytes &&
-        held_by_all(EXACT, &processes) > launch->head->memory_bytes) {
+        return WATCH_MS;
+    unsigned long long held = held_by_all(QUICK, &processes);
+    if (held > most && (held = held_by_all(EXACT, &processes)) > most) {
         launch_say("m\n");
         _exit(1);
     }
@@ -88,6 +109,17 @@ static void watch(const struct launch *launch)
         launch_say("p\n");
         _exit(1);
     }
+    unsigned long long left_ms = (most - held) / FILLED_IN_A_MS;
+    return left_ms > WATCH_MS         ? WATCH_MS
+           : left_ms < WATCH_LEAST_MS ? WATCH_LEAST_MS
+                                      : (long long)left_ms;
+}
+
+static long long now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 /* --- the command ------------------------------------------------------------------------------------------------------------------- */
@@ -160,11 +192,17 @@ void launch_command(const struct launch *launch)
     /* Only the command writes its output, and only the command reads its input. */
     close_range(0, 2, 0);
     struct pollfd polls[] = {{LAUNCH_LIFELINE, POLLIN, 0}, {signals, POLLIN, 0}};
+    long long next = now_ms() + WATCH_LEAST_MS;
     for (;;) {
-        int ready = poll(polls, 2, WATCH_MS);
         struct signalfd_siginfo info;
-        if (ready == 0)
-            watch(launch);
+        /* By the clock, and not when nothing else happens: children that end all the time would put it off for ever. */
+        long long left = next - now_ms();
+        if (left <= 0) {
+            left = watch(launch);
+            next = now_ms() + left;
+        }
+        if (poll(polls, 2, (int)left) <= 0)
+            continue;
         if (polls[0].revents != 0)
             _exit(1);
         if (polls[1].revents != 0) {

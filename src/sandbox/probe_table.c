@@ -168,7 +168,8 @@ const struct probe probes[] = {
     {"privileges",
      "mount a file system",
      PROBE_USUAL,
-     PERL("$r = syscall(165, \"none\", \"/tmp\", \"tmpfs\", 0, 0); " REFUSED),
+     PERL("($n, $p, $t) = (\"none\", \"/tmp\", \"tmpfs\"); $r = syscall(165, $n, $p, $t, 0, "
+          "0); " REFUSED),
      "mkdir /tmp/x",
      "make a directory",
      {0, 0}},
@@ -318,6 +319,31 @@ const struct probe probes[] = {
           "10; exit 0"),
      PERL("push @m, \"x\" x 20000000; exit 0"),
      "take a little",
+     {0, 0}},
+    {"limits",
+     "take memory without end while processes come and go",
+     PROBE_LIMITED,
+     "(while :; do (true &); done) & " PERL(
+         "for (1 .. 60) { push @m, \"x\" x 20000000; select(undef, undef, undef, 0.05) } sleep "
+         "10; exit 0"),
+     "(true &); " PERL("push @m, \"x\" x 20000000; exit 0"),
+     "take a little",
+     {0, 0}},
+    {"limits",
+     "take memory that belongs to no process",
+     PROBE_LIMITED,
+     PERL("for (1 .. 40) { $i = shmget(0, 20000000, 0600) // exit 1; shmwrite($i, \"x\" x "
+          "20000000, 0, 20000000) or exit 1; select(undef, undef, undef, 0.05) } sleep 10; exit 0"),
+     PERL("$i = shmget(0, 20000000, 0600) // exit 1; shmwrite($i, \"x\" x 20000000, 0, 20000000) "
+          "or exit 1; exit 0"),
+     "take a little",
+     {0, 0}},
+    {"limits",
+     "take memory in files without a name",
+     PROBE_LIMITED,
+     PERL("$n = \"x\"; $r = syscall(319, $n, 0); exit($r >= 0 ? 0 : 1)"),
+     "exec 3> /tmp/file; rm /tmp/file; echo x >&3",
+     "use a file of /tmp that was removed",
      {0, 0}},
 };
 
