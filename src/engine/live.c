@@ -41,6 +41,19 @@ static void on_abort(void *user, struct pump *pump, uint32_t agent_no, struct st
         flight->abort(flight);
 }
 
+static void on_more(uv_idle_t *more)
+{
+    struct live *live = more->data;
+    uv_idle_stop(more);
+    pump_continue(live->pump);
+}
+
+static void on_later(void *user, struct pump *pump)
+{
+    struct live *live = user;
+    uv_idle_start(live->more, on_more);
+}
+
 /* --- a live run ---------------------------------------------------------------------------------------------------------------- */
 
 static void on_deadline(uv_timer_t *timer);
@@ -92,6 +105,11 @@ struct live *live_new(struct engine *engine, struct str run_id)
     memcpy(live->id.text, run_id.p, ID_LENGTH);
     live->timer = timer_new(live);
     live->idle = timer_new(live);
+    live->more = malloc(sizeof *live->more);
+    if (live->more == NULL)
+        abort();
+    uv_idle_init(engine->config.loop, live->more);
+    live->more->data = live;
     map_set(&engine->lives, id_str(&live->id), live);
     return live;
 }
@@ -110,6 +128,7 @@ static void live_free(struct live *live)
         live->engine->config.tools->close_scope(live->scope);
     uv_close((uv_handle_t *)live->timer, handle_free);
     uv_close((uv_handle_t *)live->idle, handle_free);
+    uv_close((uv_handle_t *)live->more, handle_free);
     pump_free(live->pump);
     free(live);
 }
@@ -159,6 +178,6 @@ void live_let_go(struct live *live, const struct err *failure)
 
 void live_open(struct live *live, struct run *run, uint64_t durable)
 {
-    struct pump_ports ports = {on_append, on_start, on_abort, live};
+    struct pump_ports ports = {on_append, on_start, on_abort, live, on_later};
     live->pump = pump_new(run, live->epoch, durable, &ports);
 }

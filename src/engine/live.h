@@ -30,6 +30,7 @@ struct live {
     struct pump *pump; /* NULL while the lease is being taken */
     uv_timer_t *timer; /* the run's earliest deadline */
     uv_timer_t *idle;  /* the next look at whether effects show signs of life */
+    uv_idle_t *more;   /* runs while effects may start and wait for the next turn */
     struct scope
         *scope; /* the workspace, opened once: whoever swaps the path later changes nothing */
     struct err scope_problem; /* why it could not be opened */

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define SLICE 256 /* effects that start before the others must let the loop turn */
+
 struct held {
     struct held *next;
     struct effect effect;
@@ -20,6 +22,7 @@ struct pump {
     struct pump_ports ports;
     struct held *first, **last;
     size_t held_count;
+    size_t started; /* held ones since the last pump_continue */
     enum { PUMP_STARTS, PUMP_PAUSED } state;
     struct decision spare; /* its memory serves the next decision */
 };
@@ -255,6 +258,12 @@ static void start_held(struct pump *pump)
 {
     while (pump->first != NULL && may_start(pump, &pump->first->effect)) {
         struct held *held = pump->first;
+        if (pump->ports.later != NULL && pump->started >= SLICE) {
+            if (pump->started++ == SLICE)
+                pump->ports.later(pump->ports.user, pump);
+            return;
+        }
+        pump->started++;
         pump->first = held->next;
         if (pump->first == NULL)
             pump->last = &pump->first;
@@ -270,6 +279,12 @@ void pump_durable(struct pump *pump, uint64_t seq)
 {
     if (seq > pump->durable)
         pump->durable = seq;
+    start_held(pump);
+}
+
+void pump_continue(struct pump *pump)
+{
+    pump->started = 0;
     start_held(pump);
 }
 

@@ -19,6 +19,9 @@ struct pump_ports {
     void (*abort)(void *user, struct pump *pump, uint32_t agent_no,
                   struct str call_id); /* of a started effect */
     void *user;
+    /* Many effects may start: the rest starts with pump_continue, on a later turn of the loop, so that what was started can leave
+     * meanwhile. NULL: all start at once. */
+    void (*later)(void *user, struct pump *pump);
 };
 
 /* Takes the run over. durable: the seq up to which its log is committed already. */
@@ -35,6 +38,7 @@ void pump_durable(struct pump *pump, uint64_t seq);
 /* Holds every effect until pump_go_on: something that has ended is not yet dead. Not counted: one pump_go_on is enough. */
 void pump_pause(struct pump *pump);
 void pump_go_on(struct pump *pump);
+void pump_continue(struct pump *pump); /* after ports.later */
 struct run *pump_run(struct pump *pump);
 uint64_t pump_durable_seq(const struct pump *pump);
 size_t

@@ -160,7 +160,8 @@ static void feed_inbox(struct world *w)
 
 static void crash(struct world *w)
 {
-    struct pump_ports ports = {on_append, on_start, on_abort, w};
+    struct pump_ports ports = {
+        .append = on_append, .start = on_start, .abort = on_abort, .user = w};
     struct err err = ERR_INIT;
     struct run *run = NULL;
     w->result->crashes++;
@@ -364,7 +365,8 @@ void world_run(const struct world_plan *plan, struct world_result *result)
                         .inbox_next = 1};
     arena_init(&w->arena);
     memory_store_init(&w->store);
-    struct pump_ports ports = {on_append, on_start, on_abort, w};
+    struct pump_ports ports = {
+        .append = on_append, .start = on_start, .abort = on_abort, .user = w};
     w->pump = pump_new(run_new(STR(SIM_RUN)), w->epoch, 0, &ports);
     w->start_body = settings_of_plan(&w->arena, plan);
     post(w, "start", w->start_body);

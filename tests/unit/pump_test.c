@@ -11,6 +11,7 @@ struct shell {
     enum urgency urgency; /* of the last batch */
     uint64_t last_seq;    /* appended, not yet durable */
     struct buf did;       /* "start 0 tool read; abort 1; " */
+    int later;            /* how often the pump wanted to go on later */
 };
 
 static void on_append(void *user, struct pump *pump, struct batch *batch, enum urgency urgency)
@@ -35,6 +36,12 @@ static void on_abort(void *user, struct pump *pump, uint32_t agent_no, struct st
     buf_printf(&shell->did, "abort %u; ", agent_no);
 }
 
+static void on_later(void *user, struct pump *pump)
+{
+    struct shell *shell = user;
+    shell->later++;
+}
+
 static int setup(void **state)
 {
     void *rig;
@@ -44,7 +51,7 @@ static int setup(void **state)
     shell->rig = rig;
     buf_init(&shell->did, 1 << 16);
     memory_store_init(&shell->log);
-    struct pump_ports ports = {on_append, on_start, on_abort, shell};
+    struct pump_ports ports = {on_append, on_start, on_abort, shell, on_later};
     shell->pump = pump_new(run_new(STR(RIG_RUN)), 1, 0, &ports);
     *state = shell;
     return 0;
@@ -193,6 +200,34 @@ static void held_effects_start_in_the_order_in_which_they_were_decided(void **st
     expect_did(shell, "start 1 model; start 2 model; start 3 model; ");
 }
 
+static void many_held_effects_start_in_slices_and_none_is_lost(void **state)
+{
+    enum { CHILDREN = 600, SLICE = 256 };
+    struct shell *shell = *state;
+    struct settings *settings = &shell->rig->settings;
+    struct tool_call spawns[CHILDREN];
+    for (int i = 0; i < CHILDREN; i++)
+        spawns[i] = (struct tool_call){STR("x"), STR("spawn_agent"), STR("{\"task\":\"x\"}")};
+    settings->max_concurrent = settings->warn_at = settings->pause_at = settings->hard_stop_at =
+        10000;
+    start(shell);
+    durable(shell);
+    reply(shell, 0, spawns, CHILDREN);
+    assert_int_equal(pump_held(shell->pump), CHILDREN);
+    durable(shell);
+    size_t left = pump_held(shell->pump);
+    assert_in_range(left, CHILDREN - SLICE,
+                    CHILDREN - SLICE + 1); /* the root's own request counts */
+    durable(shell);                        /* more that is durable starts no more before its turn */
+    assert_int_equal(pump_held(shell->pump), left);
+    assert_int_equal(shell->later, 1);
+    for (; pump_held(shell->pump) > 0; shell->later--) {
+        assert_int_equal(shell->later, 1);
+        pump_continue(shell->pump);
+    }
+    assert_int_equal(shell->later, 0);
+}
+
 static void an_effect_that_was_started_is_aborted_by_the_shell(void **state)
 {
     struct shell *shell = *state;
@@ -299,6 +334,7 @@ int main(void)
         TEST(a_read_starts_at_once_and_its_batch_may_ride_along),
         TEST(a_write_looks_at_once_and_acts_when_durable),
         TEST(held_effects_start_in_the_order_in_which_they_were_decided),
+        TEST(many_held_effects_start_in_slices_and_none_is_lost),
         TEST(an_effect_that_was_started_is_aborted_by_the_shell),
         TEST(a_held_request_that_is_stopped_never_starts_and_costs_nothing),
         TEST(a_held_write_that_is_stopped_is_not_made),
