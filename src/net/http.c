@@ -221,7 +221,7 @@ int http_on_connected(void *user, char *ip, char *local_ip, int port, int local_
     struct http_transfer *transfer = user;
     /* A kept connection that ends without a byte makes curl send the same request once more. The server may have worked on the
      * first, and bill it: who asked must know, and decides. */
-    if (transfer->connected && transfer->header_bytes == 0 && transfer->body.n > 0) {
+    if (transfer->connected && transfer->header_bytes == 0 && transfer->posts) {
         err_set(transfer_failure(transfer), ERR_RETRY,
                 "%s closed the connection without an answer; it may have taken the request",
                 transfer->url.shown);
@@ -291,6 +291,21 @@ static void on_ended(struct http_pool *pool, CURL *easy, CURLcode code)
     transfer_end(transfer, code);
 }
 
+/* The body is of no use once it has left, and thousands may wait for an answer. curl must not send it again, and cannot: see
+ * http_on_connected. */
+static void on_waits(struct http_pool *pool, CURL *easy)
+{
+    struct http_transfer *transfer = NULL;
+    curl_off_t sent = 0;
+    curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&transfer);
+    curl_easy_getinfo(easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+    if (transfer->body.n == 0 || (size_t)sent < transfer->body.n)
+        return;
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)0);
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDS, "");
+    buf_release(&transfer->body);
+}
+
 static void on_settled(struct http_pool *pool)
 {
     client_settle((struct http *)(void *)pool);
@@ -299,7 +314,8 @@ static void on_settled(struct http_pool *pool)
 struct http *http_new(uv_loop_t *loop)
 {
     struct http *http = http_must(calloc(1, sizeof *http));
-    http->pool = (struct http_pool){.loop = loop, .ended = on_ended, .settled = on_settled};
+    http->pool = (struct http_pool){
+        .loop = loop, .ended = on_ended, .settled = on_settled, .waits = on_waits};
     buf_init(&http->url_text, HTTP_URL_MAX);
     const char *file = secure_getenv("SSL_CERT_FILE");
     if (file && file[0] != '\0')
@@ -423,6 +439,7 @@ int http_start(struct http *http, const struct http_request *request,
         return -1;
     }
     transfer->body = body;
+    transfer->posts = body.n > 0;
     transfer->handlers = request->handlers;
     if (url_check(http, request->url, &transfer->url, err) != 0 ||
         deadlines_copy(transfer, &request->deadlines, err) != 0 ||

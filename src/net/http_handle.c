@@ -68,7 +68,7 @@ int handle_prepare(struct http_transfer *transfer, struct err *err)
     bad |= curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     bad |= curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     /* Answers come in small pieces, and curl keeps a buffer for each request that waits for one. */
-    bad |= curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, 4096L);
+    bad |= curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, 2048L);
     bad |= curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
     bad |= curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
     bad |= curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);

@@ -125,6 +125,8 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *user, void *s
         multi->pool->handles++;
         socket->watch = watch;
     }
+    if (what == CURL_POLL_IN)
+        multi->pool->waits(multi->pool, easy);
     socket->watch->multi = multi;
     socket->watch->state = WATCH_WANTED;
     uv_ref((uv_handle_t *)&socket->watch->poll);

@@ -19,6 +19,8 @@ struct http_pool {
     /* Something was finished or closed: the owner may now be able to go. The pool is not touched
      * after. */
     void (*settled)(struct http_pool *pool);
+    /* curl only waits for an answer now; called from within curl. */
+    void (*waits)(struct http_pool *pool, CURL *easy);
     struct http_multi **multis;
     size_t multi_count;
     struct http_socket *sockets; /* by descriptor */

@@ -31,7 +31,8 @@ struct http_transfer {
     /* What the handle was told last: the URL, and the header lines one after the other. */
     struct buf url_set, headers_set;
     struct curl_slist *headers;
-    struct buf body;
+    struct buf body; /* until it has left */
+    bool posts;      /* it had one */
     struct http_deadlines deadlines;
     struct http_handlers handlers;
     struct http_url url;
