@@ -20,6 +20,7 @@
 #include "cli/text.h"
 #include "cli/wrapup.h"
 #include "os/clock.h"
+#include "os/priority.h"
 
 #define READER_CHECK_MS 20 /* at the end: whether the reader still takes something */
 #define READER_MOMENT_MS 5 /* one that keeps up needs no more */
@@ -484,6 +485,7 @@ static int watch(struct driver *driver, struct err *err)
     driver->catchup.run_id = driver->run_id;
     if (start_display(driver, err) != 0)
         goto out;
+    priority_prompt();
     stall_start(&driver->stall, &driver->loop);
     while (driver->state == DRIVER_RUNNING && uv_run(&driver->loop, UV_RUN_DEFAULT) != 0)
         continue;

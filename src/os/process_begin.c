@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -92,11 +93,16 @@ static int lift_handles(const struct process_command *command, const struct pipe
 static void become(const struct process_command *command, const int *lifted, int count, int report,
                    pid_t parent)
 {
-    struct sigaction usual = {.sa_handler = SIG_DFL};
+    const struct sigaction usual = {.sa_handler = SIG_DFL};
+    const struct sched_param level = {0};
     sigset_t none;
     sigemptyset(&none);
     for (int number = 1; number < NSIG; number++)
         sigaction(number, &usual, NULL);
+    /* A program that computes has its share of the machine and displaces nobody when it wakes up, least of all the loop. Whoever gave
+     * us another policy decides for our programs too. */
+    if (sched_getscheduler(0) == SCHED_OTHER)
+        sched_setscheduler(0, SCHED_BATCH, &level);
     bool ready = setpgid(0, 0) == 0;
     if (command->tie == PROCESS_TIED)
         ready = ready && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent;

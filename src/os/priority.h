@@ -1,0 +1,7 @@
+/* Who is woken first where the machine is busy: a wish that needs no privilege; a kernel that does not know it goes on as before. */
+#ifndef CADRE_OS_PRIORITY_H
+#define CADRE_OS_PRIORITY_H
+
+/* The calling thread works for a moment at a time and wants to be woken soon; threads that it starts do not inherit that. */
+void priority_prompt(void);
+#endif
