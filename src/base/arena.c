@@ -1,4 +1,4 @@
-/* Bump allocation in chunks that double from 1 KB to 64 KB. A request that would waste most of a chunk gets
+/* Bump allocation in chunks that double from nearly 1 KB to 64 KB. A request that would waste most of a chunk gets
  * one of its own, put behind the head, so that the head's free room is not lost. Pure; one thread at a time. */
 #include "base/arena.h"
 
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { FIRST_CHUNK = 1024, LAST_CHUNK = 64 * 1024, ALIGNMENT = _Alignof(max_align_t) };
+enum { LAST_CHUNK = 64 * 1024, ALIGNMENT = _Alignof(max_align_t) };
 
 struct arena_chunk {
     struct arena_chunk *next;
@@ -14,6 +14,9 @@ struct arena_chunk {
     size_t used;
     _Alignas(max_align_t) char bytes[];
 };
+
+/* With its head as much as libc still keeps at hand for each thread; calloc never looks there. */
+enum { AT_HAND = 1024, FIRST_CHUNK = AT_HAND - sizeof(struct arena_chunk) };
 
 void arena_init(struct arena *arena)
 {
@@ -48,10 +51,15 @@ void arena_reset(struct arena *arena)
 
 static struct arena_chunk *chunk_new(size_t size)
 {
-    struct arena_chunk *chunk = calloc(1, sizeof *chunk + size);
+    size_t bytes = sizeof(struct arena_chunk) + size;
+    struct arena_chunk *chunk = bytes <= AT_HAND ? malloc(bytes) : calloc(1, bytes);
     if (!chunk)
         abort();
+    chunk->next = NULL;
+    chunk->used = 0;
     chunk->size = size;
+    if (bytes <= AT_HAND)
+        memset(chunk->bytes, 0, size);
     return chunk;
 }
 

@@ -134,20 +134,37 @@ static bool is_plain_ascii(struct str text)
         all |= eight;
     }
     eight = EACH_BYTE('a');
-    if (i < text.n)
-        memcpy(&eight, text.p + i, text.n - i);
+    if (i < text.n && text.n >= sizeof eight)
+        memcpy(&eight, text.p + text.n - sizeof eight, sizeof eight); /* some of them again */
+    else
+        for (; i < text.n; i++)
+            eight = eight << 8 | (unsigned char)text.p[i];
     return eight_plain(eight) && ((all | eight) & EACH_BYTE(0x80)) == 0;
+}
+
+/* n bytes more, for the caller to fill; NULL where there is no room. */
+static char *room_for(struct buf *out, size_t n)
+{
+    if (out->failed || n >= out->capacity - out->n)
+        buf_reserve(out, n);
+    if (out->failed)
+        return NULL;
+    char *at = out->p + out->n;
+    out->n += n;
+    out->p[out->n] = '\0';
+    return at;
 }
 
 void json_quote(struct buf *out, struct str text)
 {
     if (text.n <= SHORT_MAX && is_plain_ascii(text)) {
-        char quoted[SHORT_MAX + 2];
-        quoted[0] = '"';
-        if (text.n > 0)
-            memcpy(quoted + 1, text.p, text.n);
-        quoted[text.n + 1] = '"';
-        buf_add(out, quoted, text.n + 2);
+        char *at = room_for(out, text.n + 2);
+        if (at) {
+            at[0] = '"';
+            if (text.n > 0)
+                memcpy(at + 1, text.p, text.n);
+            at[text.n + 1] = '"';
+        }
         return;
     }
     buf_char(out, '"');
@@ -325,7 +342,6 @@ void jw_key_str(struct jw *w, struct str key)
 
 void jw_key(struct jw *w, const char *key)
 {
-    char quoted[SHORT_MAX + 3];
     size_t n = strlen(key);
     if (n > SHORT_MAX) {
         jw_key_str(w, (struct str){key, n});
@@ -334,11 +350,13 @@ void jw_key(struct jw *w, const char *key)
     if (w->depth == 0 || w->after_key)
         w->out->failed = true;
     writer_separate(w);
-    quoted[0] = '"';
-    memcpy(quoted + 1, key, n);
-    quoted[n + 1] = '"';
-    quoted[n + 2] = ':';
-    buf_add(w->out, quoted, n + 3);
+    char *at = room_for(w->out, n + 3);
+    if (at) {
+        at[0] = '"';
+        memcpy(at + 1, key, n);
+        at[n + 1] = '"';
+        at[n + 2] = ':';
+    }
     w->after_key = true;
 }
 

@@ -47,22 +47,22 @@ const size_t tool_info_count = sizeof tool_infos / sizeof tool_infos[0];
 
 enum { ALIASES = sizeof tool_infos[0].aliases / sizeof tool_infos[0].aliases[0] };
 
-static bool info_is_named(const struct tool_info *info, struct str name)
+/* By the first letter before the whole name: every call is looked up several times. */
+static bool is_called(const char *known, struct str name)
 {
-    /* By the first letter before the whole name: every call is looked up several times. */
-    if (info->name[0] == name.p[0] && str_is(name, info->name))
-        return true;
-    for (size_t i = 0; i < ALIASES && info->aliases[i]; i++)
-        if (info->aliases[i][0] == name.p[0] && str_is(name, info->aliases[i]))
-            return true;
-    return false;
+    return known[0] == name.p[0] && str_is(name, known);
 }
 
 const struct tool_info *tool_info_find(struct str name)
 {
     for (size_t i = 0; name.n > 0 && i < tool_info_count; i++)
-        if (info_is_named(&tool_infos[i], name))
+        if (is_called(tool_infos[i].name, name))
             return &tool_infos[i];
+    /* Contracts and nearly all models use the names. */
+    for (size_t i = 0; name.n > 0 && i < tool_info_count; i++)
+        for (size_t a = 0; a < ALIASES && tool_infos[i].aliases[a]; a++)
+            if (is_called(tool_infos[i].aliases[a], name))
+                return &tool_infos[i];
     return NULL;
 }
 
