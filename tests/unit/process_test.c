@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -224,6 +226,18 @@ static void it_starts_in_the_given_directory(void **state)
     process_outcome_release(&outcome);
 }
 
+static void a_program_lets_others_be_woken_first_and_we_stay_as_we_were(void **state)
+{
+    struct process_command command = shell(SHELL("cut -d ' ' -f 41 /proc/self/stat"));
+    struct process_outcome outcome;
+    int before = sched_getscheduler(0);
+    run(&command, &outcome);
+    assert_int_equal(strtol(outcome.output.p, NULL, 10),
+                     before == SCHED_OTHER ? SCHED_BATCH : before);
+    assert_int_equal(sched_getscheduler(0), before);
+    process_outcome_release(&outcome);
+}
+
 static void a_missing_program_is_an_error(void **state)
 {
     struct err err = ERR_INIT;
@@ -267,6 +281,7 @@ int main(void)
         cmocka_unit_test(a_signal_is_told),
         cmocka_unit_test(only_named_descriptors_reach_the_program),
         cmocka_unit_test(it_starts_in_the_given_directory),
+        cmocka_unit_test(a_program_lets_others_be_woken_first_and_we_stay_as_we_were),
         cmocka_unit_test(a_missing_program_is_an_error),
         cmocka_unit_test(no_descriptor_is_left_behind),
     };
