@@ -224,7 +224,7 @@ class Reference:
     """An undisturbed run: how long it takes, how many lines it prints, what happens in it."""
 
     def __init__(self, test, server):
-        with Workspace(files_before()) as workspace:
+        with Workspace(files_before(), test.config) as workspace:
             start = time.monotonic()
             done = workspace.run(["run", *server.flags(), "--mode", "auto", "--json", "episode ref root"])
             self.seconds = time.monotonic() - start
@@ -247,7 +247,7 @@ class Episode:
         self.story = []
 
     def play(self):
-        with Workspace(files_before()) as workspace:
+        with Workspace(files_before(), self.test.config) as workspace:
             self.workspace = workspace
             arguments = ["run", *self.server.flags(), "--mode", "auto", "--json", f"episode {self.token} root"]
             for _ in range(self.chance.choice((1, 1, 2, 3, 4))):
@@ -365,6 +365,7 @@ class Campaign:
     """Plays episodes on two workers until there were enough kills; part of a test case."""
 
     prefix, kills_wanted, episode = "CRASH", 40, Episode
+    config = None  # children that write have trees of their own
 
     def setUp(self):
         self.wanted = int(os.environ.get(f"{self.prefix}_KILLS", self.kills_wanted))

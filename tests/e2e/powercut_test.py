@@ -147,6 +147,7 @@ class CutEpisode(crash_test.Episode):
 
 class Cuts(crash_test.Campaign, unittest.TestCase):
     prefix, kills_wanted, episode = "POWERCUT", 10, CutEpisode
+    config = "isolation: {children: false}\n"  # the recorder sees what this program writes; git syncs for itself
 
     def setUp(self):
         super().setUp()
