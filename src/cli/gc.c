@@ -123,9 +123,10 @@ static int hold(const struct gc *gc, struct str run, uint64_t *epoch, struct err
         if (lease.epoch > 0)
             return 0;
         if (wake_owner(wire_config(gc->history->wire)->store_path, str_from(lease.holder)) !=
-                WAKE_GONE ||
-            store->ops->release(store, run, lease.held_epoch, err) != 0)
+            WAKE_GONE)
             break;
+        if (store->ops->release(store, run, lease.held_epoch, err) != 0)
+            return -1;
     }
     return err_set(err, ERR_DENIED, "a process works on the run");
 }
@@ -139,8 +140,8 @@ static int discard(const struct gc *gc, const struct vcs_port *vcs, const struct
     if (verdicts[verdict].lease == NEEDS_LEASE && hold(gc, left->run, &epoch, err) != 0)
         return -1;
     int result = vcs->discard(vcs->self, left, err);
-    if (epoch > 0 && store->ops->release(store, left->run, epoch, &ignored) != 0)
-        return result; /* it runs out by itself */
+    if (epoch > 0)
+        store->ops->release(store, left->run, epoch, &ignored); /* else it runs out by itself */
     return result;
 }
 

@@ -100,6 +100,13 @@ class Apply(unittest.TestCase):
             self.assertEqual(space.tree()["new.txt"], "made\n")
             self.assertEqual(space.git("status", "--porcelain"), "")
 
+    def test_published_reports_are_not_in_the_way(self):
+        with Repository() as space:
+            lines = space.work(children(call("write", path="x.txt", content="x\n")), "--apply")
+            self.assertEqual(lines[-2]["outcome"], "applied")
+            self.assertTrue((space.files / ".cadre" / "reports" / lines[-1]["run_id"] / "report.md").exists())
+            self.assertEqual((space.tree()["x.txt"], space.git("status", "--porcelain")), ("x\n", ""))
+
     def test_a_run_whose_result_cannot_be_taken_over_ends_with_1_and_keeps_it(self):
         with Repository() as space:
             (space.files / "a.txt").write_text("mine\n")

@@ -55,6 +55,17 @@ class Collect(unittest.TestCase):
             self.assertEqual((space.events(run), space.git("branch", "--list", "cadre/*")), (events, branches))
             self.assertEqual(end["checkouts_removed"], len(lines))
 
+    def test_an_abandoned_run_that_is_resumed_all_the_same_fails_in_order(self):
+        with Repository() as space, ModelServer(children(call("write", path="x.txt", content="x\n"),
+                                                         delay_ms=3000)) as server:
+            run = self.kill_one(space, server)
+            self.gc(space, "--abandoned")
+            done = space.run(["resume", run])
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn("is gone: what was not committed in it is lost", done.stderr)
+            self.assertEqual([child["status"] for child in space.children(run)], ["closed"])
+            self.assertEqual(space.checkouts(), [])
+
     def test_a_run_that_is_at_work_keeps_everything(self):
         with Repository() as space, ModelServer(SLOW) as server:
             process = space.start(["run", *server.flags(), "--mode", "auto", "--json", "START"])
