@@ -456,13 +456,15 @@ static void a_result_from_another_tree_is_not_used_again(void **state)
     struct rig *rig = *state;
     rig->settings.reuse_results = SWITCH_ON;
     isolate(rig);
-    CALLS(rig, 0, SPAWN("write"), look);
+    CALLS(rig, 0, SPAWN("write"), SPAWN("write too"));
     rig_made(rig, 1);
-    rig_say(rig, 2, "in the root's files");
+    rig_made(rig, 2);
     rig_calls(rig, 1, &look, 1);
+    rig_say(rig, 3, "in the first one's files");
+    rig_calls(rig, 2, &look, 1);
     assert_int_equal(rig_count(rig, EVENT_RESULT_REUSED), 0);
-    rig_say(rig, 3, "in the child's");
-    rig_calls(rig, 1, &look, 1);
+    rig_say(rig, 4, "in the second one's");
+    rig_calls(rig, 2, &look, 1);
     assert_int_equal(rig_count(rig, EVENT_RESULT_REUSED), 1);
 }
 
