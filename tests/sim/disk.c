@@ -88,7 +88,7 @@ static void leave(struct world *w, const struct pending *p)
         return; /* it was done before */
     if (str_is(p->effect.tool, "keep"))
         tree->end = broken ? DISK_BROKEN : DISK_KEPT;
-    else if (p->aborted && chance_permille(&w->chance, 500))
+    else if (p->aborted && chance_permille(&w->chance, 800))
         tree->end = DISK_STOPPED;
     else if (broken)
         tree->end = DISK_BROKEN;
