@@ -129,10 +129,11 @@ static int remove_own(const struct git_work *refs, struct git_tree *tree,
     return str_is(tree->name, VCS_RESULT) ? remove_checks(refs, tree, err) : 0;
 }
 
-/* The repository of a directory without git goes with the last run that had something in it. */
-static int remove_shadow(const struct git_work *work, struct err *err)
+int git_remove_shadow(const struct git_work *work, struct err *err)
 {
     struct str line;
+    if (work->site->kind != GIT_KIND_SHADOW)
+        return 0;
     const char *trees = arena_printf(work->arena, "%.*s/trees", STR_FMT(work->site->common_dir)).p;
     const char *records =
         arena_printf(work->arena, "%.*s/worktrees", STR_FMT(work->site->common_dir)).p;
@@ -153,7 +154,7 @@ static int remove_users(struct git_tree *tree, struct err *err)
     if (git_settle(tree, err) == 0 && remove_checks(&tree->work, tree, err) == 0 &&
         (tree->refs.end.n == 0 || git_delete_ref(&tree->work, tree->ref, err) == 0) &&
         git_forget(&tree->work, tree->run, err) == 0)
-        result = tree->site.kind == GIT_KIND_SHADOW ? remove_shadow(&tree->work, err) : 0;
+        result = git_remove_shadow(&tree->work, err);
     git_site_unlock(&tree->site);
     return result;
 }

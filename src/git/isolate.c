@@ -1,4 +1,7 @@
 /* Makes the tree of a root or a child from what its parent's files hold by now: see merge.h. On threads that may wait. */
+#include <unistd.h>
+
+#include "git/intent.h"
 #include "git/merge.h"
 #include "git/site.h"
 #include "git/tree.h"
@@ -58,5 +61,9 @@ int git_isolate(const struct git *git, struct arena *arena,
         return -1;
     git_describe(arena, &tree, isolated);
     isolated->base = start;
+    /* A merge into an earlier one of this name is none into this. Its records go last, so they tell. */
+    if (access(tree.site.git_dir.p, F_OK) == 0 &&
+        git_drop_refs(&tree.work, git_intent_ref(&tree, ""), err) != 0)
+        return -1;
     return git_worktree_create(&tree.work, tree.ref, start, err);
 }

@@ -3,7 +3,7 @@
 #ifndef CADRE_GIT_MERGE_H
 #define CADRE_GIT_MERGE_H
 
-#include "git/call.h"
+#include "git/object.h"
 #include "port/vcs.h"
 
 NODISCARD int git_isolate(const struct git *git, struct arena *arena,
@@ -20,5 +20,7 @@ NODISCARD int git_keep(const struct git *git, struct arena *arena,
                        struct err *err);
 NODISCARD int git_remove(const struct git *git, struct arena *arena,
                          const struct vcs_integrate_request *request, struct err *err);
+/* The repository of a directory without git goes with the last run that had something in it. work: on the user's site, locked. */
+NODISCARD int git_remove_shadow(const struct git_work *work, struct err *err);
 
 #endif

@@ -226,14 +226,16 @@ static int settle_users(const struct git *git, struct arena *arena, struct str w
 static int vcs_forget(void *self, struct str workspace, struct str run, struct err *err)
 {
     struct arena arena;
-    struct git_site site;
+    struct git_site site = {.lock = 0};
     arena_init(&arena);
-    int result = settle_users(self, &arena, workspace, run, err);
-    if (result == 0)
-        result = git_site_any(self, &arena, workspace, &site, err);
     struct git_work work = {self, &site, &arena, NULL};
-    if (result == 0)
-        result = git_forget(&work, run, err);
+    int result = settle_users(self, &arena, workspace, run, err) != 0 ||
+                         git_site_any(self, &arena, workspace, &site, err) != 0 ||
+                         git_site_lock(&site, NULL, err) != 0 || git_forget(&work, run, err) != 0 ||
+                         git_remove_shadow(&work, err) != 0
+                     ? -1
+                     : 0;
+    git_site_unlock(&site);
     arena_release(&arena);
     return result;
 }

@@ -382,7 +382,30 @@ static void a_shadow_goes_with_its_last_run(void **state)
     agent_remove(room, &cousin);
     agent_remove(room, &other);
     assert_string_equal(shell(room, "ls -A $TOP/state/repositories"), "");
-    must(room->vcs.port.remove(room->vcs.port.self, &other.request, &err), &err);
+    agent_remove(room, &other);
+    must(room->vcs.port.forget(room->vcs.port.self, room_ws(room), STR("r1"), &err), &err);
+    assert_string_equal(shell(room, "ls -A $TOP/state/repositories"), "");
+}
+
+/* A child that is made again, for another attempt, has nothing to do with merges into the one before. */
+static void another_attempt_forgets_half_a_merge(void **state)
+{
+    struct git_room *room = *state;
+    struct err err = ERR_INIT;
+    struct vcs_merged merged;
+    struct git_agent root = root_make(room, "r1"), kid = child_make(room, &root, "kid");
+    shell(room, "echo kid > %s/a.txt", kid.path);
+    struct git_agent grand = child_make(room, &kid, "grand");
+    shell(room, "cp a.txt %s/a.txt", grand.path);
+    must(child_begin(room, &grand, &merged, &err), &err);
+    shell(room,
+          "git update-ref refs/cadre/r1/merge/kid/from %s; "
+          "git update-ref refs/cadre/r1/merge/kid/to %s",
+          merged.from.p, merged.to.p);
+    must(agent_isolate(room, &kid, &err), &err);
+    must(child_begin(room, &kid, &merged, &err), &err);
+    assert_outcome(&merged, VCS_NO_CHANGES);
+    assert_settled(room);
 }
 
 struct sibling {
@@ -469,6 +492,7 @@ int main(void)
         TEST(half_a_merge_does_not_stay_with_the_user),
         TEST(work_is_kept_on_its_branch),
         TEST(a_roots_own_work_is_its_result),
+        TEST(another_attempt_forgets_half_a_merge),
         TEST(a_shadow_goes_with_its_last_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

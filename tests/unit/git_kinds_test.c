@@ -119,6 +119,38 @@ static void a_directory_without_git(void **state)
                         ".gitattributes\n.gitignore\na.txt\nkept.o\nn\nx\nn");
 }
 
+static void a_workspace_below_the_top(void **state)
+{
+    struct git_room *room = *state;
+    struct err err = ERR_INIT;
+    struct vcs_isolated made;
+    struct vcs_merged merged;
+    shell(room, "echo outside >> a.txt"); /* the user's, and not in the workspace */
+    struct git_agent root = agent_named(room, "r1", NULL, VCS_RESULT), one, two;
+    root.request.tree.workspace = arena_printf(&room->arena, "%s/src", room->ws);
+    must(agent_isolate(room, &root, &err), &err);
+    one = agent_named(room, "r1", &root, "one");
+    one.request.tree.workspace = root.request.tree.workspace;
+    two = one;
+    two.request.tree.name = STR("two");
+    struct vcs_isolate_request request = isolate_request(&one);
+    must(room->vcs.port.isolate(room->vcs.port.self, &room->arena, &request, &made, &err), &err);
+    one.request.base = made.base;
+    must(agent_isolate(room, &two, &err), &err);
+    assert_string_equal(
+        shell(room, "echo 1 > %s/c.txt; tail -1 %s/a.txt", made.workspace.p, made.path.p),
+        "outside");
+    shell(room, "echo 2 > %s/src/c.txt", two.path);
+    merged = child_merge(room, &one);
+    assert_outcome(&merged, VCS_FAST_FORWARD);
+    check_str(merged.files.items[0], "c.txt");
+    merged = child_merge(room, &two);
+    assert_outcome(&merged, VCS_CONFLICT);
+    check_str(merged.conflicts.items[0], "c.txt");
+    shell(room, "rm %s/src/c.txt; echo x > %s/b.txt", two.path, two.path);
+    must_fail(child_begin(room, &two, &merged, &err), &err, ERR_DENIED, "outside the workspace");
+}
+
 static void many_files(void **state)
 {
     struct git_room *room = *state;
@@ -146,6 +178,7 @@ int main(void)
         TEST(submodules_are_left_as_they_are),
         EMPTY(sha256),
         EMPTY(a_directory_without_git),
+        TEST(a_workspace_below_the_top),
         TEST(many_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
