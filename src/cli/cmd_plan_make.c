@@ -55,10 +55,18 @@ static int write_plan(int fd, const struct plan *plan, struct err *err)
     return result;
 }
 
-static enum exit_code deliver(struct invocation *invocation, struct wire *wire,
-                              const struct id *run_id, int fd)
+struct delivery {
+    struct invocation *invocation;
+    struct wire *wire;
+    int fd; /* -1: the plan is only shown */
+};
+
+static enum exit_code deliver(void *user, const struct id *run_id)
 {
+    const struct delivery *delivery = user;
+    struct invocation *invocation = delivery->invocation;
     struct output *output = &invocation->output;
+    int fd = delivery->fd;
     struct str name = arguments_value(&invocation->arguments, "output");
     struct store *store = NULL;
     struct arena arena;
@@ -66,7 +74,7 @@ static enum exit_code deliver(struct invocation *invocation, struct wire *wire,
     struct err err = ERR_INIT;
     enum exit_code code = EXIT_CODE_DONE;
     arena_init(&arena);
-    if (wire_store(wire, &store, &err) != 0 ||
+    if (wire_store(delivery->wire, &store, &err) != 0 ||
         planned_of_run(store, id_str(run_id), &arena, &plan, &err) != 0 ||
         (fd >= 0 && write_plan(fd, &plan, &err) != 0)) {
         code = command_fail(invocation, &err);
@@ -99,7 +107,6 @@ enum exit_code plan_make(struct invocation *invocation)
     const struct arguments *arguments = &invocation->arguments;
     struct str name = arguments_value(arguments, "output"), goal;
     struct wire *wire = NULL;
-    struct id run_id;
     struct arena arena;
     struct buf input;
     struct err err = ERR_INIT;
@@ -121,10 +128,10 @@ enum exit_code plan_make(struct invocation *invocation)
         struct drive drive = starting_drive(wire, goal);
         drive.volume = arguments_has(arguments, "quiet") ? DRIVE_QUIET : DRIVE_SHOWN;
         drive.plan = planned_start(&arena, goal, NULL, PLANNED_ONLY);
-        drive.started = &run_id;
+        struct delivery delivery = {invocation, wire, fd};
+        drive.then = deliver;
+        drive.user = &delivery;
         code = drive_run(invocation, &drive);
-        if (code == EXIT_CODE_DONE)
-            code = deliver(invocation, wire, &run_id, fd);
     }
     if (fd >= 0 && code != EXIT_CODE_DONE)
         give_back(name, fd, length);

@@ -414,11 +414,7 @@ static int begin(struct driver *driver, struct err *err)
     };
     if (workspace_instructions(workspace, &start.instructions, err) != 0)
         return -1;
-    if (engine_run(driver->engine, &start, &driver->run_id, err) != 0)
-        return -1;
-    if (drive->started != NULL)
-        *drive->started = driver->run_id;
-    return 0;
+    return engine_run(driver->engine, &start, &driver->run_id, err);
 }
 
 static int start_display(struct driver *driver, struct err *err)
@@ -589,6 +585,8 @@ enum exit_code drive_run(struct invocation *invocation, const struct drive *driv
         code = finish(driver);
     else
         code = command_fail(invocation, &err);
+    if (code == EXIT_CODE_DONE && drive->then != NULL)
+        code = drive->then(drive->user, &driver->run_id);
     wait_for_reader(driver);
     close_all(driver);
     uv_run(&driver->loop, UV_RUN_DEFAULT);

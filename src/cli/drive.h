@@ -13,9 +13,11 @@ struct drive {
     enum { DRIVE_SHOWN, DRIVE_QUIET } volume;
     enum { DRIVE_LEAVES_RESULT, DRIVE_APPLIES } result; /* APPLIES: when the run completed */
     struct str task;                                    /* DRIVE_START */
-    struct str output_schema;     /* DRIVE_START: of the answer, or STR_NONE */
-    struct str plan;              /* DRIVE_START: of the start message (planned.h), or STR_NONE */
-    struct id *started;           /* DRIVE_START: becomes the run's id; NULL: nobody asks */
+    struct str output_schema; /* DRIVE_START: of the answer, or STR_NONE */
+    struct str plan;          /* DRIVE_START: of the start message (planned.h), or STR_NONE */
+    /* When the run is done, while its reader still listens: its code is the command's. NULL: nothing follows. */
+    enum exit_code (*then)(void *user, const struct id *run_id);
+    void *user;
     struct id run_id;             /* DRIVE_RESUME */
     struct str model;             /* for the first line: what the provider calls it, */
     struct str source;            /* and where it is from */

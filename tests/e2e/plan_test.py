@@ -135,7 +135,7 @@ class Help(Plans):
                 self.assertTrue(process.text)
 
     def test_plan_alone_says_what_it_needs(self):
-        self.assertIn("check or show", self.cadre(code=2)[1])
+        self.assertIn("check FILE | show FILE", self.cadre(code=2)[1])
 
 
 class Page(Plans):
