@@ -8,6 +8,7 @@
 #define PLANS 120
 #define MOVES_MAX 2000
 #define STEPS_MAX 12
+#define AGENTS_MAX 256
 
 static void random_plan(struct chance *chance, struct buf *out)
 {
@@ -103,13 +104,18 @@ static bool move_person(struct rig *rig, struct chance *chance)
 struct watched {
     struct plan plan;
     enum step_status status[PLAN_STEPS_MAX];
+    uint32_t child[PLAN_STEPS_MAX]; /* 0: none yet, or an earlier one's result */
+    enum life_state life[AGENTS_MAX];
 };
 
 static void check_start(const struct watched *w, size_t step)
 {
     const struct plan_step *one = &w->plan.steps[step];
-    for (size_t k = 0; k < one->depends_on.n; k++)
+    for (size_t k = 0; k < one->depends_on.n; k++) {
+        uint32_t child = w->child[one->needs[k]];
         assert_int_equal(w->status[one->needs[k]], STEP_COMPLETED);
+        assert_true(child == 0 || w->life[child] == LIFE_CLOSED);
+    }
     for (size_t other = 0; other < w->plan.count; other++)
         assert_false(other != step && w->status[other] == STEP_IN_PROGRESS &&
                      ownership_overlaps(one, &w->plan.steps[other]));
@@ -141,6 +147,11 @@ static void check_events(struct rig *rig)
         const struct event *e = rig->events[i];
         if (e->type == EVENT_PLAN_MADE)
             read_plan(rig, e->plan, &w.plan);
+        assert_true(e->agent_no < AGENTS_MAX);
+        if (e->type == EVENT_SUBAGENT_CREATED && e->item < PLAN_STEPS_MAX)
+            w.child[e->item] = e->agent_no;
+        if (e->type == EVENT_SUBAGENT_CLOSED)
+            w.life[e->agent_no] = LIFE_CLOSED;
         if (e->type != EVENT_PLAN_STEP)
             continue;
         size_t step = (size_t)e->item;
