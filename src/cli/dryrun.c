@@ -262,9 +262,11 @@ static void show_text(struct output *output, struct dryrun *dry, const struct pl
 enum exit_code dryrun_show(struct invocation *invocation, struct wire *wire, struct str goal,
                            const struct plan *plan)
 {
-    struct dryrun dry = {.settings = &wire_config(wire)->settings};
+    struct settings settings = wire_config(wire)->settings;
+    struct dryrun dry = {.settings = &settings};
     struct err err = ERR_INIT;
     enum exit_code code = EXIT_CODE_DONE;
+    settings.plan_enabled = SWITCH_ON; /* as for every run that is started with a plan */
     arena_init(&dry.arena);
     dry.children = arena_alloc(&dry.arena, (PLAN_STEPS_MAX + 1) * sizeof *dry.children);
     if (derive_root(&dry, wire_workspace(wire), goal, &err) != 0 ||

@@ -34,6 +34,27 @@ static void no_model_is_asked_for_the_root(void **state)
         assert_false(rig->effects[i].kind == EFFECT_MODEL && rig->effects[i].agent_no == 0);
 }
 
+static void a_run_that_is_started_with_a_plan_needs_no_such_tool_for_models(void **state)
+{
+    struct rig *rig = *state;
+    plan_rig_open(rig);
+    rig->settings.plan_enabled = SWITCH_OFF;
+    rig->plan = "{\"goal\":\"The goal\",\"plan\":" PLAN(STEP("a", "")) "}";
+    rig_start(rig, "The goal");
+    assert_true(plan_rig_works(rig, "a"));
+}
+
+static void a_model_is_not_offered_what_config_turned_off(void **state)
+{
+    struct rig *rig = *state;
+    plan_rig_open(rig);
+    rig->settings.plan_enabled = SWITCH_OFF;
+    rig_start(rig, "do it");
+    CALLS(rig, 0, {"plan", "{\"goal\":\"The goal\"}"});
+    assert_int_equal(rig_count(rig, EVENT_PERMISSION_DENIED), 1);
+    assert_int_equal(run_agent_count(rig->run), 1);
+}
+
 static void garbage_becomes_one_step_with_a_warning(void **state)
 {
     struct rig *rig = *state;
@@ -280,6 +301,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RIG_TEST(a_goal_becomes_a_plan_and_its_steps_start),
         RIG_TEST(no_model_is_asked_for_the_root),
+        RIG_TEST(a_run_that_is_started_with_a_plan_needs_no_such_tool_for_models),
+        RIG_TEST(a_model_is_not_offered_what_config_turned_off),
         RIG_TEST(garbage_becomes_one_step_with_a_warning),
         RIG_TEST(a_planner_that_fails_fails_the_plan),
         RIG_TEST(a_written_plan_with_mistakes_names_all_of_them),

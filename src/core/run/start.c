@@ -158,8 +158,12 @@ void inbox_start(struct deciding *d, const struct js *body)
         settings_init(&settings);
         e->settings = settings_text(d, &settings);
         e->control = STR_NONE;
-    } else if (root_contract(d, body, e, &settings, &contract, &why) == 0) {
-        e->contract = contract.json;
+    } else {
+        /* Config says whether models are offered the tool. Whoever starts a run with a plan has decided already. */
+        if (js_kind(js_get(body, "plan")) == JS_OBJECT)
+            settings.plan_enabled = SWITCH_ON;
+        if (root_contract(d, body, e, &settings, &contract, &why) == 0)
+            e->contract = contract.json;
     }
     emit(d, e);
     if (why.class != ERR_NONE) {
