@@ -1,4 +1,4 @@
-/* Private to the simulator: the world's state, and what its files share. world.c moves time, model.c, tools.c and disk.c answer,
+/* Private to the simulator: the world's state, and what its files share. world.c moves time, model.c, plan.c, tools.c and disk.c answer,
  * invariants.c looks at the run after every step, ledger.c and tree_ledger.c at every event that was committed. */
 #ifndef CADRE_TESTS_SIM_INSIDE_H
 #define CADRE_TESTS_SIM_INSIDE_H
@@ -137,5 +137,12 @@ void ledger_print(const struct world *w);
 
 /* tree_ledger.c */
 void tree_ledger_take(struct world *w, const struct event_row *row);
+
+/* plan.c */
+/* Arguments of a call of `plan` with steps that depend on each other at random. */
+struct str plan_at_random(struct chance *chance, struct arena *arena);
+/* What must hold of a plan that a call carries out. */
+void check_plan(struct world *w, const struct run *run, const struct agent *agent,
+                const struct call *call);
 
 #endif

@@ -124,7 +124,9 @@ static void check_awaited(struct world *w, const struct run *run, const struct a
     if (open != call->children_open)
         wrong(w, "call %.*s of agent %u: %zu children are open, it counts %zu",
               STR_FMT(call->call.id), agent->no, open, call->children_open);
-    if (open == 0)
+    struct plan_progress plan;
+    bool asks = call_plan_progress(call, &plan) && plan.blocked > 0;
+    if (open == 0 && !asks)
         wrong(w, "call %.*s of agent %u waits for nobody", STR_FMT(call->call.id), agent->no);
 }
 
@@ -185,6 +187,8 @@ static void check_call(struct world *w, const struct run *run, const struct agen
         check_fan_out(w, agent, call, arguments);
     else if (str_is(call->call.name, "delegate_task"))
         check_delegate_task(w, run, agent, call, arguments);
+    else if (str_is(call->call.name, "plan"))
+        check_plan(w, run, agent, call);
     js_free(arguments);
 }
 
@@ -269,11 +273,12 @@ static void check_families(struct world *w, const struct run *run)
 
 /* --- the whole run --------------------------------------------------------------------------------------------------------------- */
 
-/* Something is under way, or due for another reason than that time is up. */
+/* Something is under way, a person is asked, or something is due for another reason than that time is up. */
 static void check_moving(struct world *w, const struct run *run)
 {
     bool moves = w->commit_pending || w->flights > 0 || run_state(run) != RUN_RUNNING ||
-                 run_agent(run, 0)->pause == PAUSE_ASKED;
+                 run_agent(run, 0)->pause == PAUSE_ASKED ||
+                 run_agent(run, 0)->timers[TIMER_APPROVAL] > 0;
     for (uint32_t no = 0; no < run_agent_count(run) && !moves; no++)
         moves = run_agent(run, no)->phase == PHASE_BACKOFF;
     if (!moves)

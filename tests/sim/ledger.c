@@ -112,7 +112,8 @@ static void see_tool(struct world *w, struct str tool)
                  {"agent_cancel", SEEN_CANCEL},
                  {"agent_result", SEEN_RESULT},
                  {"agent_merge", SEEN_MERGE},
-                 {"delegate", SEEN_DELEGATE}};
+                 {"delegate", SEEN_DELEGATE},
+                 {"plan", SEEN_PLAN}};
     for (size_t i = 0; i < sizeof doors / sizeof doors[0]; i++)
         if (str_is(tool, doors[i].tool))
             see(w, doors[i].what);

@@ -155,6 +155,11 @@ static struct str delegate_task_arguments(const struct asked *a)
     return text;
 }
 
+static struct str plan_arguments(const struct asked *a)
+{
+    return perhaps(a, 200) ? STR("{\"goal\":\"all of it\"}") : plan_at_random(a->c, a->arena);
+}
+
 static struct str delegate_arguments(const struct asked *a)
 {
     static const char *const agents[] = {"@reader", "@reader", "@maker", "@nobody"};
@@ -219,6 +224,7 @@ static const struct {
     {"fan_out", 6, MAKES_CHILDREN, fan_out_arguments},
     {"delegate_task", 6, MAKES_CHILDREN, delegate_task_arguments},
     {"delegate", 8, MAKES_CHILDREN, delegate_arguments},
+    {"plan", 6, MAKES_CHILDREN, plan_arguments},
     {"agent_status", 2, MAKES_NONE, nothing_arguments},
     {"agent_send", 6, MAKES_NONE, send_arguments},
     {"agent_cancel", 4, MAKES_NONE, child_arguments},
@@ -272,7 +278,9 @@ static void random_reply(const struct asked *a, const struct effect *effect,
     if (perhaps(a, 850))
         reply->text = arena_printf(a->arena, "answer %lld", (long long)below(a, 1000));
     if (agent->contract.outputs.schema.p != NULL && reply->call_count == 0 && perhaps(a, 500))
-        reply->text = perhaps(a, 500) ? STR("{\"n\":1}") : STR("```json\n{\"n\":2}\n```");
+        reply->text = perhaps(a, 300)   ? STR("{\"n\":1,\"findings\":[\"more\"]}")
+                      : perhaps(a, 500) ? STR("{\"n\":1}")
+                                        : STR("```json\n{\"n\":2}\n```");
     if (perhaps(a, 50))
         reply->completeness = REPLY_CUT;
     if (perhaps(a, 800)) {

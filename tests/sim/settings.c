@@ -109,6 +109,10 @@ static void set_limits(const struct world_plan *plan, struct settings *settings)
     settings->reuse_results = plan->results == RESULTS_REUSED ? SWITCH_ON : SWITCH_OFF;
     settings->isolate_children = plan->isolation != ISOLATED_NOBODY ? SWITCH_ON : SWITCH_OFF;
     settings->isolate_root = plan->isolation >= ISOLATED_ALL ? SWITCH_ON : SWITCH_OFF;
+    settings->plan_enabled = SWITCH_ON;
+    settings->plan_review = plan->depth % 2 == 0 ? SWITCH_ON : SWITCH_OFF;
+    settings->review_rounds = 1;
+    settings->approval_timeout_ms = 4000;
     if (plan->watched == WATCHED_AT_A_TERMINAL)
         settings->pause_at = 4;
 }
@@ -118,7 +122,7 @@ struct str settings_of_plan(struct arena *arena, const struct world_plan *plan)
     static const char *const tools[] = {
         "read",         "ls",           "grep",         "write",         "edit",     "delete",
         "spawn",        "spawn_await",  "spawn_agent",  "delegate_task", "fan_out",  "agent_send",
-        "agent_status", "agent_cancel", "agent_result", "agent_merge",   "delegate",
+        "agent_status", "agent_cancel", "agent_result", "agent_merge",   "delegate", "plan",
     };
     struct settings settings;
     struct buf out;

@@ -65,6 +65,8 @@ enum sighting {
     SEEN_RESULT,
     SEEN_MERGE,
     SEEN_DELEGATE,
+    SEEN_PLAN,
+    SEEN_STEP, /* that was completed */
     SEEN_PAUSED,
     SEEN_GOES_ON, /* somebody said so */
     SEEN_IDLE,

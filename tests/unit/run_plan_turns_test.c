@@ -358,6 +358,18 @@ static void a_step_starts_when_what_it_needs_is_merged_and_not_before(void **sta
     assert_int_not_equal(plan_rig_find(rig, "b"), 0);
 }
 
+static void a_step_is_merged_also_where_children_are_held(void **state)
+{
+    struct rig *rig = *state;
+    rig->settings.hold_children = SWITCH_ON;
+    isolated_sketch(rig, "a own=a; b <a own=b");
+    isolated(rig, 1);
+    plan_rig_say(rig, "a", "did a");
+    plan_rig_is(rig, "a", "in_progress");
+    merged(rig, 1, TOOL_OK);
+    plan_rig_is(rig, "a", "completed");
+}
+
 static void a_step_that_cannot_be_merged_has_failed(void **state)
 {
     struct rig *rig = *state;
@@ -462,6 +474,7 @@ int main(void)
         RIG_TEST(a_crash_while_it_is_reviewed_reviews_again),
         RIG_TEST(a_crash_while_it_is_stopped_leaves_nothing_waiting),
         RIG_TEST(a_step_starts_when_what_it_needs_is_merged_and_not_before),
+        RIG_TEST(a_step_is_merged_also_where_children_are_held),
         RIG_TEST(a_step_that_cannot_be_merged_has_failed),
         RIG_TEST(steps_are_merged_in_their_order_whoever_ends_first),
         RIG_TEST(the_same_plan_and_answers_give_the_same_log_twice),

@@ -408,7 +408,9 @@ static int fill_outputs(struct derivation *d, struct err *err)
     if (d->request->model_asked.p)
         clamp_record(d, "model.model", json_of_text(d->arena, d->request->model_asked),
                      json_of_text(d->arena, out->model.model), "profile");
-    out->execution.close = parent && d->settings->hold_children ? CLOSE_HELD : CLOSE_ON_COMPLETION;
+    /* Nobody could ask for the work of a plan's step, and the steps behind it need it. */
+    bool held = parent && d->settings->hold_children && d->request->door != DOOR_PLAN;
+    out->execution.close = held ? CLOSE_HELD : CLOSE_ON_COMPLETION;
     out->isolation.strategy = isolation_strategy(d);
     out->isolation.ownership = list_copy(d->arena, &d->request->ownership);
     out->outputs.report_format = STR("markdown");
