@@ -5,11 +5,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "cli/trust.h"
 #include "os/clock.h"
 
 int agents_open(struct agents *agents, struct invocation *invocation, struct err *err)
 {
-    struct wire_request request = {.need = WIRE_STORE};
+    struct wire_request request = {
+        .need = WIRE_STORE, .consent = trust_leave_out, .consent_user = &invocation->output};
     *agents = (struct agents){.invocation = invocation};
     wire_flags(&invocation->arguments, &request.flags);
     if (wire_open(&request, &agents->wire, err) != 0)

@@ -72,7 +72,7 @@ static enum exit_code run(struct invocation *invocation)
     struct err err = ERR_INIT;
     enum exit_code code = EXIT_CODE_DONE;
     enum inbox_delivery delivery;
-    if (history_open(&history, &invocation->arguments, &err) != 0)
+    if (history_open(&history, invocation, &err) != 0)
         return command_fail(invocation, &err);
     struct workspace *workspace = wire_workspace(history.wire);
     if (history_run(&history, &row, &err) != 0) {

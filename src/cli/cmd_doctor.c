@@ -15,6 +15,7 @@
 #include "cli/measure.h"
 #include "cli/process.h"
 #include "cli/services.h"
+#include "cli/trust.h"
 #include "cli/wire.h"
 #include "os/clock.h"
 
@@ -406,8 +407,11 @@ static const struct {
 
 static enum exit_code run(struct invocation *invocation)
 {
-    struct wire_request request = {
-        .need = WIRE_MODEL, .workspace = arguments_value(&invocation->arguments, "workspace")};
+    struct wire_request request = {.need = WIRE_MODEL,
+                                   .workspace =
+                                       arguments_value(&invocation->arguments, "workspace"),
+                                   .consent = trust_leave_out,
+                                   .consent_user = &invocation->output};
     struct patient patient = {0};
     enum exit_code code = EXIT_CODE_DONE;
     struct err err = ERR_INIT;

@@ -61,7 +61,7 @@ static enum exit_code run(struct invocation *invocation)
     struct verify_report report = {0};
     struct output *output = &invocation->output;
     struct err err = ERR_INIT;
-    if (history_open(&history, &invocation->arguments, &err) != 0)
+    if (history_open(&history, invocation, &err) != 0)
         return command_fail(invocation, &err);
     int result = replay_run(history.store, id_str(&history.run_id), &report, &err);
     enum exit_code code = code_of(&report);

@@ -50,7 +50,7 @@ static enum exit_code run(struct invocation *invocation)
     struct history_run row;
     struct err err = ERR_INIT;
     enum exit_code code;
-    if (history_open(&history, &invocation->arguments, &err) != 0)
+    if (history_open_trusted(&history, invocation, &err) != 0)
         return command_fail(invocation, &err);
     if (history_run(&history, &row, &err) != 0) {
         code = command_fail(invocation, &err);

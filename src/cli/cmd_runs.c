@@ -152,7 +152,7 @@ static enum exit_code run(struct invocation *invocation)
                               .task_columns = columns > 130 ? columns - 92 : 40};
     struct history *history = &listing.history;
     if (arguments_number(&invocation->arguments, "limit", 1, 1000000, 20, &limit, &err) != 0 ||
-        check_status(status, &err) != 0 || history_open(history, &invocation->arguments, &err) != 0)
+        check_status(status, &err) != 0 || history_open(history, invocation, &err) != 0)
         return command_fail(invocation, &err);
     listing.status = status;
     listing.limit = (size_t)limit;

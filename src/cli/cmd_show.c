@@ -253,7 +253,7 @@ static enum exit_code run(struct invocation *invocation)
     struct err err = ERR_INIT;
     struct js *result = NULL;
     enum exit_code code = EXIT_CODE_DONE;
-    if (history_open(&history, &invocation->arguments, &err) != 0)
+    if (history_open(&history, invocation, &err) != 0)
         return command_fail(invocation, &err);
     if (arguments_has(&invocation->arguments, "report")) {
         code = show_report(invocation, &history);

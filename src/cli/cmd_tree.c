@@ -85,7 +85,7 @@ static enum exit_code run(struct invocation *invocation)
     struct view view;
     struct run *folded = NULL;
     struct err err = ERR_INIT;
-    if (history_open(&history, &invocation->arguments, &err) != 0)
+    if (history_open(&history, invocation, &err) != 0)
         return command_fail(invocation, &err);
     view_init(&view);
     int result = history_fold(&history, &folded, &err);

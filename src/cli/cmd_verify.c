@@ -50,7 +50,7 @@ static enum exit_code run(struct invocation *invocation)
     struct verify_report report = {0};
     struct output *output = &invocation->output;
     struct err err = ERR_INIT;
-    if (history_open(&history, &invocation->arguments, &err) != 0)
+    if (history_open(&history, invocation, &err) != 0)
         return command_fail(invocation, &err);
     int result = verify_run(history.store, id_str(&history.run_id),
                             arguments_value(&invocation->arguments, "head"), &report, &err);

@@ -3,12 +3,16 @@
 
 #include <stdlib.h>
 
+#include "cli/trust.h"
 #include "engine/wake.h"
 #include "os/clock.h"
 
-int history_open(struct history *history, const struct arguments *arguments, struct err *err)
+static int open_with(struct history *history, struct invocation *invocation,
+                     config_consent_fn *consent, struct err *err)
 {
-    struct wire_request request = {.need = WIRE_STORE};
+    const struct arguments *arguments = &invocation->arguments;
+    struct wire_request request = {
+        .need = WIRE_STORE, .consent = consent, .consent_user = &invocation->output};
     *history = (struct history){0};
     wire_flags(arguments, &request.flags);
     if (wire_open(&request, &history->wire, err) != 0)
@@ -20,6 +24,16 @@ int history_open(struct history *history, const struct arguments *arguments, str
         return 0;
     history_close(history);
     return -1;
+}
+
+int history_open(struct history *history, struct invocation *invocation, struct err *err)
+{
+    return open_with(history, invocation, trust_leave_out, err);
+}
+
+int history_open_trusted(struct history *history, struct invocation *invocation, struct err *err)
+{
+    return open_with(history, invocation, NULL, err);
 }
 
 void history_close(struct history *history)

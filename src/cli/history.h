@@ -13,9 +13,12 @@ struct history {
     struct id run_id; /* of the first operand, where the command has one */
 };
 
-/* Opens the store and finds the run that the first operand names. On failure nothing stays open. */
-int history_open(struct history *history, const struct arguments *arguments,
-                 struct err *err) NODISCARD;
+/* Opens the store and finds the run that the first operand names. On failure nothing stays open. A project's config that is not trusted
+ * is left out. */
+int history_open(struct history *history, struct invocation *invocation, struct err *err) NODISCARD;
+/* The same for a command that goes on with the run: such a config is an error. */
+int history_open_trusted(struct history *history, struct invocation *invocation,
+                         struct err *err) NODISCARD;
 void history_close(struct history *history);
 
 /* The process that works on the run, or STR_NONE. A lease outlives a process that was killed: the

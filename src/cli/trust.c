@@ -49,3 +49,12 @@ enum config_consent trust_ask(void *user, const struct config *config)
     struct str answer = {line, n > 0 ? (size_t)n : 0};
     return question_read(answer) == QUESTION_YES ? CONSENT_KEPT : CONSENT_DENIED;
 }
+
+enum config_consent trust_leave_out(void *user, const struct config *config)
+{
+    output_error(user,
+                 "%.*s is not trusted and was left out; `cadre config trust --show` lists what it "
+                 "would allow",
+                 STR_FMT(config->project_file));
+    return CONSENT_WITHOUT_IT;
+}

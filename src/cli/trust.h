@@ -7,6 +7,8 @@
 
 /* A config_consent_fn whose user is the command's struct output: denied where there is no terminal to ask on. */
 config_consent_fn trust_ask;
+/* The same for commands that need nothing of the project's file: says on stderr that it was left out. */
+config_consent_fn trust_leave_out;
 /* What the file widens, one line each: "  mode: safe (built-in) -> auto". */
 void trust_list(struct output *output, const struct config *config);
 

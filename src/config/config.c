@@ -105,6 +105,32 @@ static int read_file(struct loader *loader, struct str path, enum config_level l
     return config_entries_read(config->entries, root, level, loader->err);
 }
 
+static int read_user_file(struct loader *loader)
+{
+    struct arena *arena = &loader->config->arena;
+    const char *named = config_variable(loader->environment, "CADRE_CONFIG");
+    struct str file = loader->flags->config_file.p ? loader->flags->config_file : str_from(named);
+    if (loader->flags->config_file.p && file.n == 0)
+        return err_set(loader->err, ERR_USAGE, "--config needs the path of a file");
+    if (file.p)
+        return read_file(loader, path_join(arena, loader->environment->workspace, file), LEVEL_USER,
+                         MUST_EXIST);
+    struct str folder = user_folder(loader, "XDG_CONFIG_HOME", ".config");
+    return folder.p ? read_file(loader, path_join(arena, folder, STR("cadre/cadre.yaml")),
+                                LEVEL_USER, MAY_BE_ABSENT)
+                    : 0;
+}
+
+static int read_files(struct loader *loader)
+{
+    struct config *config = loader->config;
+    config->project_file =
+        path_join(&config->arena, loader->environment->workspace, STR("cadre.yaml"));
+    return read_user_file(loader) == 0
+               ? read_file(loader, config->project_file, LEVEL_PROJECT, MAY_BE_ABSENT)
+               : -1;
+}
+
 static int refuse_widening(const struct loader *loader)
 {
     const struct config_entries *entries = loader->config->entries;
@@ -123,6 +149,17 @@ static int refuse_widening(const struct loader *loader)
     return -1;
 }
 
+/* Everything once more, and the project's file left out. */
+static int read_without_project(struct loader *loader)
+{
+    struct config *config = loader->config;
+    config->entries = arena_alloc(&config->arena, sizeof *config->entries);
+    config->entries->arena = &config->arena;
+    config->file_count = 0;
+    config->project_text = STR_NONE;
+    return read_user_file(loader);
+}
+
 /* What the project's file widens holds only with the user's consent to this very content. */
 static int check_trust(struct loader *loader)
 {
@@ -138,30 +175,9 @@ static int check_trust(struct loader *loader)
                                       : CONSENT_DENIED;
     if (consent == CONSENT_DENIED)
         return refuse_widening(loader);
+    if (consent == CONSENT_WITHOUT_IT)
+        return read_without_project(loader);
     return consent == CONSENT_KEPT ? config_trust_keep(config, loader->err) : 0;
-}
-
-static int read_files(struct loader *loader)
-{
-    struct arena *arena = &loader->config->arena;
-    struct str workspace = loader->environment->workspace;
-    const char *named = config_variable(loader->environment, "CADRE_CONFIG");
-    struct str file = loader->flags->config_file.p ? loader->flags->config_file : str_from(named);
-    int result = 0;
-    if (loader->flags->config_file.p && file.n == 0)
-        return err_set(loader->err, ERR_USAGE, "--config needs the path of a file");
-    if (file.p) {
-        result = read_file(loader, path_join(arena, workspace, file), LEVEL_USER, MUST_EXIST);
-    } else {
-        struct str folder = user_folder(loader, "XDG_CONFIG_HOME", ".config");
-        if (folder.p)
-            result = read_file(loader, path_join(arena, folder, STR("cadre/cadre.yaml")),
-                               LEVEL_USER, MAY_BE_ABSENT);
-    }
-    if (result != 0)
-        return -1;
-    loader->config->project_file = path_join(arena, workspace, STR("cadre.yaml"));
-    return read_file(loader, loader->config->project_file, LEVEL_PROJECT, MAY_BE_ABSENT);
 }
 
 static int read_flags(struct loader *loader)

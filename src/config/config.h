@@ -17,9 +17,9 @@ struct config_flags {
 
 struct config;
 
-/* What a person says to a project's file that widens (config->widenings): no; yes, for this start; yes, and do not ask again while
- * the file stays as it is. */
-enum config_consent { CONSENT_DENIED, CONSENT_ONCE, CONSENT_KEPT };
+/* What is said to a project's file that widens (config->widenings): no; no, and go on as if there were none, for who needs nothing of
+ * it; yes, for this start; yes, and do not ask again while the file stays as it is. */
+enum config_consent { CONSENT_DENIED, CONSENT_WITHOUT_IT, CONSENT_ONCE, CONSENT_KEPT };
 typedef enum config_consent config_consent_fn(void *user, const struct config *config);
 
 /* How the environment is seen: config never calls getenv or opens HOME itself, so that tests bring their own. */

@@ -65,6 +65,21 @@ class WithoutATerminal(unittest.TestCase):
         self.assertEqual(self.run_task().returncode, 0)
         self.assertEqual(list((self.space.root / "home/.local/state/cadre/trust").iterdir()), [])
 
+    def test_commands_that_look_need_no_trust(self):
+        """They leave the project's file out and say so; one that goes on with a run does not."""
+        (self.space.files / "cadre.yaml").unlink()
+        self.assertEqual(self.run_task().returncode, 0)
+        (self.space.files / "cadre.yaml").write_text(WIDENS)
+        for words in (["runs"], ["show", "last"], ["events", "last"], ["tree", "last"], ["verify", "last"],
+                      ["replay", "last"], ["agents", "list"], ["doctor"]):
+            with self.subTest(command=words[0]):
+                done = self.space.run(words)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("cadre.yaml is not trusted and was left out", done.stderr)
+        done = self.space.run(["resume", "last"])
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("unless you trust it", done.stderr)
+
     def test_nothing_is_written_into_the_project(self):
         before = self.space.tree()
         self.trust()

@@ -57,6 +57,20 @@ static void without_consent_the_start_stops_and_names_the_command(void **state)
     assert_int_equal(room->asked, 1);
 }
 
+static void who_does_without_the_file_gets_nothing_of_it(void **state)
+{
+    struct room *room = *state;
+    room_write(room, USER_FILE, "sub_agent: {max_retries: 4}\n");
+    room_write(room, PROJECT_FILE, "mode: auto\nsub_agent: {max_concurrent: 2}\n");
+    ask(room, CONSENT_WITHOUT_IT);
+    load_ok(room);
+    assert_int_equal(room->asked, 1);
+    assert_int_equal(room->config.settings.mode, MODE_SAFE);
+    assert_int_equal(room->config.settings.max_concurrent, 3);
+    assert_int_equal(room->config.settings.max_retries, 4);
+    assert_int_equal(room->config.file_count, 1);
+}
+
 static void consent_for_once_widens_and_is_not_kept(void **state)
 {
     struct room *room = *state;
@@ -235,6 +249,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ROOM(nobody_is_asked_about_a_file_that_narrows),
         ROOM(without_consent_the_start_stops_and_names_the_command),
+        ROOM(who_does_without_the_file_gets_nothing_of_it),
         ROOM(consent_for_once_widens_and_is_not_kept),
         ROOM(consent_that_is_kept_holds_until_the_file_changes),
         ROOM(the_same_content_elsewhere_is_another_file),
