@@ -63,7 +63,7 @@ class Await(unittest.TestCase):
     def test_a_star_waits_for_all_jobs_and_answers_in_spawn_order(self):
         run = Spawning(self, BOTH, root(1, **AWAIT_ALL), root(2, **END),
                        child("JOB a", text="a is done"), child("JOB b", text="b is done"))
-        run.run_holding("JOB a", lambda process: process.wait_for_event("agent.subagent_closed"))
+        run.run_holding("JOB a", lambda process: process.wait_for_event("agent.subagent_waiting_for_merge"))
         one, two = run.jobs
         (answer,) = run.answers("spawn_await")
         self.assertEqual(answer["payload"]["text"], f"[{one}: OK]\na is done\n\n[{two}: OK]\nb is done")

@@ -8,6 +8,7 @@ import subprocess
 import threading
 import unittest
 import urllib.request
+from pathlib import Path
 
 from harness import ModelServer, Workspace, json_lines
 
@@ -50,11 +51,11 @@ def of_type(events, kind):
 
 
 def most_at_once(events):
-    """The largest number of children between their start and their close."""
+    """The largest number of children between their start and the end of their work; one that waits to be merged holds no slot."""
     running = most = 0
     for event in events:
         running += event["type"] == "agent.subagent_started"
-        running -= event["type"] == "agent.subagent_closed"
+        running -= event["type"] in ("agent.subagent_waiting_for_merge", "agent.subagent_failed")
         most = max(most, running)
     return most
 
@@ -149,8 +150,11 @@ class OneChild(unittest.TestCase):
     def test_each_event_of_the_childs_life_carries_its_own_fields(self):
         self.assertEqual(self.payload("agent.subagent_created")["name"], self.run_.children[0]["name"])
         self.assertEqual(self.payload("agent.subagent_created")["objective"], "CHILD counts the lines of notes.txt")
-        self.assertEqual(self.payload("agent.subagent_started")["worktree_path"], str(self.space.files))
-        self.assertEqual(self.payload("agent.subagent_started")["strategy"], "shared")
+        started = self.payload("agent.subagent_started")
+        self.assertEqual(started["strategy"], "copy")  # it can write, and there is no git
+        self.assertTrue(Path(started["worktree_path"]).is_relative_to(self.space.store.parent), started)
+        self.assertEqual(started["branch"], f"cadre/{self.run_.id}/{started['sub_agent_id']}")
+        self.assertRegex(started["base_ref"], "^[0-9a-f]{40}$")
         self.assertEqual(self.payload("agent.subagent_attempt")["attempt"], 0)
         self.assertEqual(self.payload("agent.subagent_closed")["final_status"], "completed")
         self.assertTrue(self.payload("agent.subagent_closed")["close_reason"])

@@ -3,6 +3,7 @@
 #include "run_fixture.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static const struct event *answer(const struct rig *rig)
 {
@@ -258,6 +259,52 @@ static void a_result_can_be_read_again(void **state)
     }
 }
 
+/* Each says where the next begins; together they are the answer, and none is more than the reader's context takes. */
+static void a_long_result_comes_in_parts(void **state)
+{
+    struct rig *rig = *state;
+    static char said[90001], read[sizeof said];
+    size_t n = 0, parts = 0;
+    for (size_t i = 0; i + 3 < sizeof said; i += 3)
+        memcpy(said + i, i % 2 ? "\xe2\x82\xac" : "abc", 3);
+    rig->settings.models[0].max_context_tokens = 1000000; /* nothing is compacted between parts */
+    jobs(rig, 1);
+    rig_say(rig, 1, said);
+    for (unsigned long long offset = 0; parts == 0 || offset > 0; parts++) {
+        char more[64];
+        snprintf(more, sizeof more, ",\"offset\":%llu", offset);
+        about(rig, "agent_result", 1, more);
+        struct str text = answer(rig)->text;
+        const char *end = memmem(text.p, text.n, "… (bytes ", sizeof "… (bytes " - 1);
+        const char *next = memmem(text.p, text.n, "\"offset\": ", 10);
+        if (end == NULL)
+            end = memmem(text.p, text.n, "\n\n(ended", 8);
+        assert_non_null(end);
+        assert_true(text.n <= 61000);
+        assert_true(n + (size_t)(end - text.p) < sizeof read);
+        memcpy(read + n, text.p, (size_t)(end - text.p));
+        n += (size_t)(end - text.p);
+        offset = next != NULL ? strtoull(next + 10, NULL, 10) : 0;
+        assert_true(offset == 0 || offset == n);
+    }
+    assert_true(parts > 1);
+    assert_int_equal(n, strlen(said));
+    assert_memory_equal(read, said, n);
+}
+
+static void an_offset_past_the_end_is_refused(void **state)
+{
+    struct rig *rig = *state;
+    jobs(rig, 1);
+    rig_say(rig, 1, "found it");
+    about(rig, "agent_result", 1, ",\"offset\":8");
+    rig_contains(answer(rig)->text, "offset must be below 8, the bytes of the answer");
+    about(rig, "agent_result", 1, ",\"offset\":-1");
+    rig_contains(answer(rig)->text, "Error: offset must be");
+    about(rig, "agent_result", 1, ",\"offset\":6");
+    rig_contains(answer(rig)->text, "it\n\n(ended");
+}
+
 static void a_child_at_work_has_no_result_yet(void **state)
 {
     struct rig *rig = *state;
@@ -501,6 +548,8 @@ int main(void)
         RIG_TEST(cancelling_with_the_last_call_of_a_budget_ends_the_agent_well),
         RIG_TEST(an_agent_that_spawns_a_job_keeps_its_slot),
         RIG_TEST(a_result_can_be_read_again),
+        RIG_TEST(a_long_result_comes_in_parts),
+        RIG_TEST(an_offset_past_the_end_is_refused),
         RIG_TEST(a_child_at_work_has_no_result_yet),
         RIG_TEST(a_held_child_is_merged_when_its_parent_says_so),
         RIG_TEST(a_held_child_that_is_cancelled_closes_as_failed),

@@ -154,19 +154,49 @@ static void cancel_start(struct deciding *d, struct agent *agent, struct call *c
 
 const struct door_ops door_agent_cancel = {cancel_start, NULL, NULL};
 
+/* What fits of the answer, from this byte on, and where the next part begins. */
+static int part_of(struct deciding *d, const struct agent *agent, struct str answer, int64_t offset,
+                   struct str *part, struct err *err)
+{
+    if (offset < 0 || (offset > 0 && (uint64_t)offset >= answer.n))
+        return err_set(err, ERR_USAGE, "offset must be below %zu, the bytes of the answer",
+                       answer.n);
+    *part = answer;
+    if (answer.n == 0)
+        return 0;
+    size_t from = (size_t)offset;
+    while (from < answer.n && ((unsigned char)answer.p[from] & 0xC0) == 0x80)
+        from++; /* inside of a character */
+    struct str rest = {answer.p + from, answer.n - from};
+    *part = utf8_cut(rest, (size_t)call_result_bytes(d->run, agent));
+    if (part->n < rest.n)
+        *part = arena_printf(&d->out->arena,
+                             "%.*s… (bytes %zu to %zu of %zu; agent_result with \"offset\": %zu "
+                             "goes on)",
+                             STR_FMT(*part), from, from + part->n, answer.n, from + part->n);
+    return 0;
+}
+
 static void result_start(struct deciding *d, struct agent *agent, struct call *call,
                          const struct js *arguments)
 {
     struct err why = ERR_INIT;
-    struct agent *child = named_child(d, agent, arguments, "task_id", "agent_result", &why);
+    struct agent *child = named_child(d, agent, arguments, "task_id offset", "agent_result", &why);
+    struct ending ending;
+    int64_t offset = 0;
     if (child != NULL && child->phase < PHASE_LEAVING)
         err_set(&why, ERR_USAGE, "sub-agent %.*s is still at work: %s", STR_FMT(child->task_id),
                 doing(child));
+    if (child != NULL && why.class == ERR_NONE &&
+        argument_number(arguments, "offset", 1, &offset, &why) == 0) {
+        ending = ending_of(child);
+        if (part_of(d, agent, ending.response, offset, &ending.response, &why) != 0)
+            child = NULL;
+    }
     if (child == NULL || why.class != ERR_NONE) {
         door_refuse(d, agent, call, &why);
         return;
     }
-    struct ending ending = ending_of(child);
     bool waits = child->phase == PHASE_LEAVING && child->life == LIFE_WAITING_FOR_MERGE;
     struct str text = result_text(d, child, &ending);
     if (waits)

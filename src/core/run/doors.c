@@ -119,6 +119,10 @@ static const char delegate_schema[] =
 static const char nothing_schema[] = "{\"type\":\"object\",\"properties\":{}}";
 static const char one_child_schema[] =
     "{\"type\":\"object\",\"properties\":{" ONE_CHILD "},\"required\":[\"task_id\"]}";
+static const char result_schema[] =
+    "{\"type\":\"object\",\"properties\":{" ONE_CHILD
+    ",\"offset\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"Byte of the answer to begin "
+    "with; 0 by default\"}},\"required\":[\"task_id\"]}";
 static const char send_schema[] =
     "{\"type\":\"object\",\"properties\":{" ONE_CHILD
     ",\"message\":{\"type\":\"string\",\"description\":\"What the sub-agent should know or do "
@@ -161,8 +165,10 @@ const struct door_tool door_tools[] = {
      "answer: its result does.",
      send_schema, &door_agent_send},
     {"agent_cancel", "Stop one sub-agent; the others go on.", one_child_schema, &door_agent_cancel},
-    {"agent_result", "Read the result of a sub-agent that has ended again.", one_child_schema,
-     &door_agent_result},
+    {"agent_result",
+     "Read the result of a sub-agent that has ended again. A long answer comes in parts: each says "
+     "where the next begins.",
+     result_schema, &door_agent_result},
     {"agent_merge", "Merge the work of a sub-agent that is held, and close it.", one_child_schema,
      &door_agent_merge},
     {"ask_user", ask_user_description, ask_user_schema, &door_ask_user},
