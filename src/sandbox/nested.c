@@ -45,10 +45,17 @@ static const char *below(char out[SCOPE_PATH_MAX], const char *path, const char 
 static void move_aside(struct walk *walk, int directory, const char *path, const char *name)
 {
     char aside[64];
+    struct stat status;
     snprintf(aside, sizeof aside, "%s", NESTED_ASIDE);
+    if (fstat(directory, &status) == 0 && (status.st_mode & S_IWUSR) == 0)
+        fchmod(directory, (status.st_mode & 07777) | S_IWUSR);
     for (int i = 2; renameat2(directory, name, directory, aside, RENAME_NOREPLACE) != 0; i++) {
-        if (errno != EEXIST || i > ASIDE_TRIES)
+        if (errno != EEXIST || i > ASIDE_TRIES) {
+            snprintf(walk->text, walk->text_max,
+                     "it made a repository in %.120s, which could not be moved aside: %s", path,
+                     strerror(errno));
             return;
+        }
         snprintf(aside, sizeof aside, "%s-%d", NESTED_ASIDE, i);
     }
     if (walk->moved++ == 0)
@@ -114,12 +121,30 @@ static int look_at(struct walk *walk, int directory, const char *path, enum nest
     return 0;
 }
 
+/* A directory that its owner cannot list would hide what is in it, and can still be entered: its owner may list it from now on. */
+static int open_directory(int workspace, const char *path)
+{
+    char link[64];
+    struct stat status;
+    int fd = scope_open_beneath(workspace, path, O_RDONLY | O_DIRECTORY);
+    int place =
+        fd < 0 && errno == EACCES ? scope_open_beneath(workspace, path, O_PATH | O_DIRECTORY) : -1;
+    if (place < 0)
+        return fd;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", place);
+    if (fstat(place, &status) == 0 && status.st_uid == geteuid() &&
+        chmod(link, (status.st_mode & 07777) | S_IRWXU) == 0)
+        fd = scope_open_beneath(workspace, path, O_RDONLY | O_DIRECTORY);
+    close(place);
+    return fd;
+}
+
 static int enter(struct walk *walk, const char *path, enum nested_depth depth, struct err *err)
 {
     struct stat status;
     const struct dirent *entry;
     int result = 0;
-    int fd = scope_open_beneath(walk->nested->workspace, path, O_RDONLY | O_DIRECTORY);
+    int fd = open_directory(walk->nested->workspace, path);
     if (fd < 0 || fstat(fd, &status) != 0 ||
         is_known(walk->nested->hidden, walk->nested->hidden_count, &status)) {
         if (fd >= 0)

@@ -126,6 +126,32 @@ static void a_repository_in_place_of_another_is_moved_aside(void **state)
     assert_true(sandbox_room_exists(room, "old/.git/HEAD"));
 }
 
+static int made_in_a_closed_directory(struct sandbox_room *room)
+{
+    if (geteuid() == 0 && (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534)))
+        return 1;
+    if (sandbox_room_try(room, "mkdir -p a/b/.git c/.git d/.git && chmod 311 a/b && chmod 0 c && "
+                               "chmod 555 d") != 0)
+        return 2;
+    return sandbox_room_exists(room, "a/b/.git") || sandbox_room_exists(room, "c/.git") ||
+                   sandbox_room_exists(room, "d/.git")
+               ? 3
+               : 0;
+}
+
+/* Whoever cannot list it can still enter it, and run git there. */
+static void a_closed_directory_does_not_hide_a_repository(void **state)
+{
+    struct sandbox_room *room = *state;
+    int status = 0;
+    sandbox_room_outside(room, "[ $(id -u) != 0 ] || chown -R 65534:65534 '%s'", room->place);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(made_in_a_closed_directory(room));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
 static void a_mark_does_not_hide_a_repository(void **state)
 {
     struct sandbox_room *room = *state;
@@ -429,6 +455,7 @@ int main(void)
         ROOM(a_repository_that_a_command_makes_is_moved_aside),
         ROOM(a_repository_in_place_of_another_is_moved_aside),
         ROOM(a_mark_does_not_hide_a_repository),
+        ROOM(a_closed_directory_does_not_hide_a_repository),
         ROOM(a_repository_that_was_used_and_removed_is_nobodys_concern),
         ROOM(paths_of_repositories_and_of_cadre_are_never_writable),
         ROOM(a_workspace_that_was_moved_is_still_the_one_that_was_opened),
