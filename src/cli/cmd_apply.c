@@ -35,7 +35,7 @@ static enum exit_code run(struct invocation *invocation)
     struct apply_outcome outcome;
     struct err err = ERR_INIT;
     enum exit_code code;
-    if (history_open(&history, &invocation->arguments, &err) != 0)
+    if (history_open(&history, invocation, &err) != 0)
         return command_fail(invocation, &err);
     arena_init(&arena);
     struct apply apply = {

@@ -173,7 +173,7 @@ static enum exit_code run(struct invocation *invocation)
     struct err err = ERR_INIT;
     enum exit_code code = EXIT_CODE_DONE;
     arena_init(&log.arena);
-    if (history_open(&history, &invocation->arguments, &err) != 0) {
+    if (history_open(&history, invocation, &err) != 0) {
         arena_release(&log.arena);
         return command_fail(invocation, &err);
     }

@@ -122,7 +122,7 @@ static enum exit_code run(struct invocation *invocation)
     int64_t days;
     if (arguments_number(&invocation->arguments, "older-than", 0, DAYS_MAX, DAYS_DEFAULT, &days,
                          &err) != 0 ||
-        history_open(&history, &invocation->arguments, &err) != 0)
+        history_open(&history, invocation, &err) != 0)
         return command_fail(invocation, &err);
     enum exit_code code = collect(invocation, &history, days);
     history_close(&history);
