@@ -121,6 +121,17 @@ class Plans(unittest.TestCase):
             self.assertEqual(self.result["error"], "not all steps of the plan were done")
             self.assertIn("[skipped] Title of roof", self.result["response"])
 
+    def test_the_lines_say_what_became_of_each_step(self):
+        with Repository("plan: {review: false}\n") as space:
+            broken = rule("# Your step\n\nDO-left", 0, status=400, error="no such thing")
+            with ModelServer(script(*builds("base"), broken, *builds("right"))) as server:
+                done = space.run(["run", *server.flags(), "--mode", "auto", "--plan-file", self.plan_file(space, DIAMOND)])
+                server.idle()
+            self.assertEqual(done.returncode, 1)
+            for line in (r"root +plan +4 steps\n", r"root +step +base completed\n", r"root +step +left failed: .*no such thing",
+                         r"root +step +roof skipped: something that it needs was not done\n"):
+                self.assertRegex(done.stdout, line)
+
     def test_work_outside_of_what_a_step_owns_is_not_merged(self):
         with Repository("plan: {review: false}\n") as space:
             strays = plan(step("narrow", ownership=["src/*.txt"]), step("after", depends_on=["narrow"]))

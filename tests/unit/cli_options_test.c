@@ -70,6 +70,20 @@ static void h_is_help(void **state)
     assert_true(arguments_has(&arguments, "help"));
 }
 
+static void o_is_output_where_a_command_has_it(void **state)
+{
+    static const struct option writes[] = {{"output", "FILE", "a file"}, OPTION_END};
+    char *words[] = {(char[]){"-o"}, (char[]){"plan.yaml"}, (char[]){"goal"}};
+    struct arguments arguments;
+    struct err err = ERR_INIT;
+    assert_int_equal(options_parse(writes, 3, words, &arguments, &err), 0);
+    check_str(arguments_value(&arguments, "output"), "plan.yaml");
+    check_str(arguments.operands[0], "goal");
+    assert_int_equal(options_parse(writes, 1, words, &arguments, &err), -1);
+    assert_string_equal(err.message, "option -o needs a value: FILE");
+    assert_int_equal(options_parse(table, 2, words, &arguments, &err), -1);
+}
+
 static void operands_beyond_the_maximum_are_counted(void **state)
 {
     struct arguments arguments;
@@ -245,6 +259,7 @@ int main(void)
         cmocka_unit_test(two_dashes_end_the_options),
         cmocka_unit_test(a_single_dash_is_an_operand),
         cmocka_unit_test(h_is_help),
+        cmocka_unit_test(o_is_output_where_a_command_has_it),
         cmocka_unit_test(operands_beyond_the_maximum_are_counted),
         cmocka_unit_test(an_unknown_option_is_answered_with_the_nearest),
         cmocka_unit_test(a_missing_value_is_an_error),
