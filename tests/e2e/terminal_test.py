@@ -139,7 +139,7 @@ class Tree(OnATerminal):
 
     def test_a_narrow_terminal_wraps_no_line_of_the_tree(self):
         terminal = self.start(slow_children(), columns=40)
-        terminal.wait_for(r"agent-2 ")
+        terminal.wait_for(r"● agent-2 ")
         for line in terminal.screen():
             self.assertLessEqual(len(line), 40)
         first = next(i for i, line in enumerate(terminal.screen()) if "● root" in line)
