@@ -11,7 +11,7 @@ static enum exit_code run(struct invocation *invocation);
 
 static const struct option options[] = {
     {"plan", NULL, "make a plan for the task, carry it out step by step, and review the result"},
-    {"plan-file", "FILE", "carry out the plan of this file; the task is its goal"},
+    {"plan-file", "FILE", "carry out the plan of this file; a task stands in place of its goal"},
     {"dry-run", NULL, "with a plan: show what would be started and the most that it may cost"},
     {"mode", "MODE", "safe, auto, dangerous, research, plan, review or ci"},
     {"max-concurrent", "N", "agents at work at the same time"},
@@ -84,8 +84,10 @@ static enum exit_code read_plan_file(struct invocation *invocation, struct str n
     if (code != EXIT_CODE_DONE)
         return code;
     order->steps = plan;
+    /* A goal that was typed stands in place of the file's. */
     if (order->task.p == NULL)
         order->task = plan->goal;
+    plan->goal = order->task;
     order->plan = planned_start(&order->arena, order->task, plan, PLANNED_CARRIED_OUT);
     return EXIT_CODE_DONE;
 }

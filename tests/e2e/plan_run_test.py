@@ -244,6 +244,12 @@ class Plans(unittest.TestCase):
             self.assertEqual(space.query("SELECT * FROM runs"), [])
             self.assertEqual(server.stats()["requests"], 0)
 
+    def test_a_goal_that_is_typed_stands_in_place_of_the_files(self):
+        with Repository("plan: {review: false}\n") as space:
+            self.go(space, [rule("Goal of the whole plan\n\nSomething else", 0, text="done")], "--plan-file",
+                    self.plan_file(space, plan(step("base"))), "Something else")
+            self.assertIn("Planning: Something else", self.result["response"])
+
     def test_a_wrong_plan_file_is_told_with_its_lines_and_starts_nothing(self):
         with Workspace() as space:
             path = space.root / "bad.yaml"
