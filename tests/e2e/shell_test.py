@@ -320,7 +320,7 @@ sub_agent: {outputs: {checks: ["test -e built", "echo checked >> log"]}}
 
     def test_checks_run_again_after_a_crash(self):
         sleeper = Sleeper()
-        config = "sub_agent: {outputs: {checks: ['if [ -e once ]; then exit 0; fi; touch once; " + \
+        config = "isolation: {children: false}\nsub_agent: {outputs: {checks: ['if [ -e once ]; then exit 0; fi; touch once; " + \
             sleeper.command.replace("'", "''") + "']}}\n"
         server = self.serve(root(0, calls=[self.TASK]), root(1, text="the end"), child(0, text="done"))
         self.space = self.room(config=config)

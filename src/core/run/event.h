@@ -148,7 +148,7 @@ struct contract;
       (task_id, sub_agent_id, step_idx, worktree_path, strategy, branch, base_ref))                \
     X(SUBAGENT_ATTEMPT, "agent.subagent_attempt", (task_id, sub_agent_id, step_idx, attempt))      \
     X(SUBAGENT_WAITING, "agent.subagent_waiting_for_merge",                                        \
-      (task_id, sub_agent_id, step_idx, outcome, output_path, response, opening))                  \
+      (task_id, sub_agent_id, step_idx, outcome, output_path, error, response, opening))           \
     X(SUBAGENT_FAILED, "agent.subagent_failed",                                                    \
       (task_id, sub_agent_id, step_idx, outcome, error, response, opening))                        \
     X(SUBAGENT_COMPLETED, "agent.subagent_completed", (task_id, sub_agent_id, step_idx))           \

@@ -79,7 +79,8 @@ static void close_child(struct deciding *d, struct agent *agent, const struct en
     child_stamp(agent, e);
     e->outcome = str_from(outcome_text(ending->outcome));
     add_response(d, agent, ending->response, e);
-    if (!worked)
+    /* What a merge closes later has no other place for why its budget did not suffice. */
+    if (!worked || (tree_is_there(agent) && ending->outcome != OUTCOME_COMPLETED))
         e->error = ending->error;
     emit(d, e);
     if (agent->phase == PHASE_LEAVING) {
