@@ -258,7 +258,6 @@ int git_call(const struct git *git, const struct git_call *call, struct git_answ
         .handle_count = call->site != NULL && call->site->lock > 0 ? 1 : 0,
         .input = call->input,
         .streams = PROCESS_APART,
-        .tie = PROCESS_TIED, /* a crash of ours must not leave a git that goes on writing */
         .wall_ms = call->wall_ms > 0 ? call->wall_ms : GIT_WALL_MS,
         .output_max = max,
         .cancelled = call->cancelled,

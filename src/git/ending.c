@@ -59,18 +59,41 @@ static int keep_users(struct git_tree *tree, const struct vcs_integrate_request 
     return kept_files(tree, request->base, kept, err);
 }
 
+/* The checkout was removed already, and a crash came before anybody was told. */
+static int keep_removed(struct git_tree *tree, const struct git_work *refs,
+                        const struct vcs_integrate_request *request, struct vcs_kept *kept,
+                        struct err *err)
+{
+    struct err none = ERR_INIT;
+    tree->work = *refs;
+    if (git_resolve(refs, tree->ref, &tree->refs.end, &none) != 0)
+        return none.class == ERR_NOT_FOUND ? 0 : err_set(err, none.class, "%s", none.message);
+    if (str_eq(tree->refs.end, request->base))
+        return 0;
+    kept->commit = tree->refs.end;
+    return kept_files(tree, request->base, kept, err);
+}
+
 int git_keep(const struct git *git, struct arena *arena,
              const struct vcs_integrate_request *request, struct vcs_kept *kept, struct err *err)
 {
     struct git_tree tree;
-    if (git_tree_find(git, arena, &request->tree, request->cancelled, &tree, err) != 0 ||
-        git_tree_lock(&tree, err) != 0)
+    struct git_site user;
+    if (git_tree_find(git, arena, &request->tree, request->cancelled, &tree, err) != 0)
         return -1;
     *kept = (struct vcs_kept){
         .commit = STR(""),
         .branch = arena_printf(arena, "cadre/%.*s/%.*s", STR_FMT(tree.run), STR_FMT(tree.name)),
         .refused = STR(""),
     };
+    if (tree.site.owner == GIT_SITE_CHILD && git_worktree_removed(&tree.work)) {
+        if (git_site_any(git, arena, request->tree.workspace, &user, err) != 0)
+            return -1;
+        struct git_work refs = {git, &user, arena, request->cancelled};
+        return keep_removed(&tree, &refs, request, kept, err);
+    }
+    if (git_tree_lock(&tree, err) != 0)
+        return -1;
     int result = tree.site.owner == GIT_SITE_CHILD ? keep_own(&tree, request, kept, err)
                                                    : keep_users(&tree, request, kept, err);
     git_site_unlock(&tree.site);

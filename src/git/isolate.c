@@ -40,6 +40,21 @@ static int start_of_child(const struct git *git, struct arena *arena,
     return result;
 }
 
+/* A merge into an earlier one of this name is none into this. Its records go last, so they tell; a crash may have left half of them,
+ * so it is not git in that checkout that is asked. */
+static int drop_earlier(const struct git *git, struct arena *arena,
+                        const struct vcs_isolate_request *request, const struct git_tree *tree,
+                        struct err *err)
+{
+    struct git_site user;
+    if (access(tree->site.git_dir.p, F_OK) != 0)
+        return 0;
+    if (git_site_any(git, arena, request->tree.workspace, &user, err) != 0)
+        return -1;
+    struct git_work work = {git, &user, arena, request->cancelled};
+    return git_drop_refs(&work, git_intent_ref(tree, ""), err);
+}
+
 int git_isolate(const struct git *git, struct arena *arena,
                 const struct vcs_isolate_request *request, struct vcs_isolated *isolated,
                 struct err *err)
@@ -61,9 +76,7 @@ int git_isolate(const struct git *git, struct arena *arena,
         return -1;
     git_describe(arena, &tree, isolated);
     isolated->base = start;
-    /* A merge into an earlier one of this name is none into this. Its records go last, so they tell. */
-    if (access(tree.site.git_dir.p, F_OK) == 0 &&
-        git_drop_refs(&tree.work, git_intent_ref(&tree, ""), err) != 0)
+    if (drop_earlier(git, arena, request, &tree, err) != 0)
         return -1;
     return git_worktree_create(&tree.work, tree.ref, start, err);
 }

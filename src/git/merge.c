@@ -7,6 +7,7 @@
 #include "git/guard.h"
 #include "git/intent.h"
 #include "git/tree.h"
+#include "git/worktree.h"
 
 /* How many commits each side has that the other has not. */
 static int count_apart(const struct git_work *work, struct str ours, struct str theirs,
@@ -113,6 +114,37 @@ static int begin(struct git_tree *parent, struct git_tree *child,
     return preview(&parent->work, request, merged, err);
 }
 
+/* The checkout was removed after a merge, or after nothing was found to merge, and a crash came before anybody was told. What the branch
+ * holds is in the parent's; where the branch is gone as well, it was. */
+static int begin_removed(struct git_tree *parent, const struct git_tree *child,
+                         const struct vcs_integrate_request *request, struct vcs_merged *merged,
+                         struct err *err)
+{
+    const struct git_work *work = &parent->work;
+    struct err none = ERR_INIT;
+    struct git_changes changes = {.count = 0};
+    struct str base = arena_copy(work->arena, request->base), end = base;
+    bool joined = true;
+    if (git_settle(parent, err) != 0)
+        return -1;
+    if (git_resolve(work, child->ref, &end, &none) != 0 && none.class != ERR_NOT_FOUND)
+        return err_set(err, none.class, "%s", none.message);
+    if (none.class == ERR_NOT_FOUND)
+        end = base;
+    if (git_is_ancestor(work, end, parent->refs.end, &joined, err) != 0 ||
+        git_diff_trees(work, base, end, &changes, err) != 0)
+        return -1;
+    if (!joined)
+        return err_set(err, ERR_NOT_FOUND, "its checkout was removed before it was merged");
+    *merged = (struct vcs_merged){.outcome = VCS_MERGED_BEFORE,
+                                  .commit = end,
+                                  .from = parent->refs.end,
+                                  .to = parent->refs.end,
+                                  .files = git_changed_files(work, &changes),
+                                  .note = STR("")};
+    return 0;
+}
+
 int git_merge_begin(const struct git *git, struct arena *arena,
                     const struct vcs_integrate_request *request, struct vcs_merged *merged,
                     struct err *err)
@@ -125,6 +157,8 @@ int git_merge_begin(const struct git *git, struct arena *arena,
         return -1;
     if (child.site.owner == GIT_SITE_USER)
         err_set(err, ERR_USAGE, "the user's checkout has no parent");
+    else if (git_worktree_removed(&child.work))
+        result = begin_removed(&parent, &child, request, merged, err);
     else if (git_tree_lock(&child, err) == 0)
         result = begin(&parent, &child, request, merged, err);
     git_site_unlock(&child.site);

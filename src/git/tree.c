@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "git/guard.h"
@@ -17,6 +18,7 @@
 
 #define LOCK_WAIT_MS 120000
 #define LOCK_STEP_US 2000
+#define STALE_SECONDS 5 /* git holds the lock of a ref for a moment */
 #define ALL_PATHS ((struct vcs_list){NULL, 0})
 
 /* --- finding -------------------------------------------------------------------------------------------------------------------- */
@@ -150,6 +152,24 @@ void git_site_unlock(struct git_site *site)
     site->lock = 0;
 }
 
+/* A git that was killed, or a power cut, left the lock of a ref that only the holder of the tree's lock changes. */
+static void drop_stale_locks(const struct git_tree *tree)
+{
+    static const char *const parts[] = {"from", "to", "undo"};
+    struct arena *arena = tree->work.arena;
+    const char *refs[1 + sizeof parts / sizeof parts[0]] = {tree->ref};
+    struct stat status;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        refs[1 + i] = git_intent_ref(tree, parts[i]);
+    for (size_t i = 0; i < sizeof refs / sizeof refs[0]; i++) {
+        const char *path =
+            arena_printf(arena, "%.*s/%s.lock", STR_FMT(tree->site.common_dir), refs[i]).p;
+        if (lstat(path, &status) == 0 && S_ISREG(status.st_mode) &&
+            time(NULL) - status.st_mtim.tv_sec > STALE_SECONDS)
+            unlink(path);
+    }
+}
+
 int git_tree_lock(struct git_tree *tree, struct err *err)
 {
     if (tree->site.owner == GIT_SITE_CHILD && git_worktree_there(&tree->work, err) != 0)
@@ -157,7 +177,10 @@ int git_tree_lock(struct git_tree *tree, struct err *err)
                        "the checkout %.*s is gone: what was not committed in it is lost, what was "
                        "is on the branch cadre/%.*s/%.*s",
                        STR_FMT(tree->site.work_tree), STR_FMT(tree->run), STR_FMT(tree->name));
-    return git_site_lock(&tree->site, tree->work.cancelled, err);
+    if (git_site_lock(&tree->site, tree->work.cancelled, err) != 0)
+        return -1;
+    drop_stale_locks(tree);
+    return 0;
 }
 
 /* --- refs ----------------------------------------------------------------------------------------------------------------------- */

@@ -170,11 +170,37 @@ int git_worktree_check(const struct git_work *work, struct err *err)
 
 /* --- removing ------------------------------------------------------------------------------------------------------------------- */
 
+/* What is on its way out has another name: a checkout is there whole, or not at all. */
+static struct str outgoing(const struct git_work *work, struct str path)
+{
+    return arena_printf(work->arena, "%.*s.gone", STR_FMT(path));
+}
+
+static int put_aside(const struct git_work *work, struct str path, struct err *err)
+{
+    struct str aside = outgoing(work, path);
+    if (!exists(path))
+        return 0;
+    if (git_erase(aside.p, err) != 0)
+        return -1;
+    return rename(path.p, aside.p) == 0
+               ? 0
+               : err_set(err, ERR_IO, "cannot put %.*s aside: %s", STR_FMT(path), strerror(errno));
+}
+
+bool git_worktree_removed(const struct git_work *work)
+{
+    return !exists(work->site->work_tree) &&
+           (!exists(work->site->git_dir) || exists(outgoing(work, work->site->work_tree)));
+}
+
 int git_worktree_remove(const struct git_work *work, struct err *err)
 {
-    struct str tree = work->site->work_tree;
+    struct str tree = work->site->work_tree, records = work->site->git_dir;
     /* The records go last: as long as they are there, a crash leaves something that is found again. */
-    if (git_erase(tree.p, err) != 0 || git_erase(work->site->git_dir.p, err) != 0)
+    if (put_aside(work, tree, err) != 0 || put_aside(work, records, err) != 0 ||
+        git_erase(outgoing(work, tree).p, err) != 0 ||
+        git_erase(outgoing(work, records).p, err) != 0)
         return -1;
     const char *slash = memrchr(tree.p, '/', tree.n);
     struct str parent = arena_copy(work->arena, (struct str){tree.p, (size_t)(slash - tree.p)});

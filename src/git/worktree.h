@@ -30,6 +30,8 @@ NODISCARD int git_worktree_stage(const struct git_work *work, struct str commit,
 NODISCARD int git_worktree_there(const struct git_work *work, struct err *err);
 /* DENIED when the child changed its .git. */
 NODISCARD int git_worktree_check(const struct git_work *work, struct err *err);
+/* Whether git_worktree_remove took it, or was about to when a crash came; false: it is there, or somebody else took it. */
+bool git_worktree_removed(const struct git_work *work);
 /* Files and records; the branch stays. A half-made one too. */
 NODISCARD int git_worktree_remove(const struct git_work *work, struct err *err);
 /* All checkouts beneath the state directory. */

@@ -33,8 +33,6 @@ struct process_command {
     /* Our end of a pipe, or NULL. Whoever has the other end ends itself, with all that it started, when this one is closed: that is
      * how the program is killed, and only if it is not gone soon after, its group. Set to -1 when it was closed. */
     int *lifeline;
-    /* TIED: it is killed when the thread that starts it ends, as that does with this process. */
-    enum { PROCESS_UNTIED, PROCESS_TIED } tie;
     struct str input; /* for its standard input; empty: /dev/null */
     enum process_streams streams;
     int64_t wall_ms;              /* > 0 */

@@ -8,7 +8,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -90,8 +89,7 @@ static int lift_handles(const struct process_command *command, const struct pipe
 
 /* In the new process, which shares this one's memory until it is another program: system calls alone. `report` is told why there is
  * none. */
-static void become(const struct process_command *command, const int *lifted, int count, int report,
-                   pid_t parent)
+static void become(const struct process_command *command, const int *lifted, int count, int report)
 {
     const struct sigaction usual = {.sa_handler = SIG_DFL};
     const struct sched_param level = {0};
@@ -104,8 +102,6 @@ static void become(const struct process_command *command, const int *lifted, int
     if (sched_getscheduler(0) == SCHED_OTHER)
         sched_setscheduler(0, SCHED_BATCH, &level);
     bool ready = setpgid(0, 0) == 0;
-    if (command->tie == PROCESS_TIED)
-        ready = ready && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent;
     ready = ready && (command->directory < 0 || fchdir(command->directory) == 0);
     for (int i = 0; i < count && ready; i++)
         ready = dup2(lifted[i], i) == i;
@@ -146,14 +142,13 @@ static int spawn(const struct process_command *command, const struct pipes *pipe
     }
     close(report[1]);
     report[1] = number;
-    pid_t parent = getpid();
     /* No handler of ours may run in the new process. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     /* NOLINTBEGIN(clang-analyzer-security.insecureAPI.vfork,clang-analyzer-unix.Vfork) */
     *pid = vfork();
     if (*pid == 0)
-        become(command, lifted, count, report[1], parent);
+        become(command, lifted, count, report[1]);
     /* NOLINTEND(clang-analyzer-security.insecureAPI.vfork,clang-analyzer-unix.Vfork) */
     number = *pid < 0 ? errno : 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -186,6 +186,53 @@ static void nothing_is_merged_twice(void **state)
     assert_string_equal(shell(room, "git log --oneline cadre/r1/result | wc -l"), "4");
 }
 
+static void what_was_merged_is_known_after_its_checkout_was_removed(void **state)
+{
+    struct git_room *room = *state;
+    struct err err = ERR_INIT;
+    struct vcs_merged again;
+    struct git_agent root = root_make(room, "r1"), one = child_make(room, &root, "one"),
+                     two = child_make(room, &root, "two"), three = child_make(room, &root, "three");
+    shell(room, "echo 1 >> %s/b.txt; echo 2 >> %s/a.txt", one.path, two.path);
+    child_merge(room, &one);
+    child_merge(room, &two);
+    agent_remove(room, &one);
+    must(child_begin(room, &one, &again, &err), &err);
+    assert_outcome(&again, VCS_MERGED_BEFORE);
+    /* A removal that a crash ended half-way is none of the child's changes. */
+    shell(room, "mv %s %s.gone && rm %s.gone/b.txt", two.path, two.path, two.path);
+    must(child_begin(room, &two, &again, &err), &err);
+    assert_outcome(&again, VCS_MERGED_BEFORE);
+    must(child_end(room, &two, &again, &err), &err);
+    agent_remove(room, &two);
+    /* Somebody else's removal is told. */
+    shell(room, "rm -r %s", three.path);
+    must_fail(child_begin(room, &three, &again, &err), &err, ERR_NOT_FOUND, "is gone");
+    agent_remove(room, &three);
+    assert_string_equal(shell(room, "git show cadre/r1/result:a.txt | tail -n 1"), "2");
+}
+
+static void half_made_records_are_made_anew(void **state)
+{
+    struct git_room *room = *state;
+    struct err err = ERR_INIT;
+    struct git_agent root = root_make(room, "r1"), one = child_make(room, &root, "one");
+    shell(room, "d=$(sed 's/gitdir: //' %s/.git); rm $d/HEAD $d/commondir", one.path);
+    must(agent_isolate(room, &one, &err), &err);
+    assert_string_equal(shell(room, "git -C %s rev-parse --abbrev-ref HEAD", one.path),
+                        "cadre/r1/one");
+}
+
+static void a_lock_that_a_killed_git_left_is_removed(void **state)
+{
+    struct git_room *room = *state;
+    struct git_agent root = root_make(room, "r1"), one = child_make(room, &root, "one");
+    shell(room, "echo 1 >> %s/b.txt; touch -d '1 minute ago' .git/refs/heads/cadre/r1/result.lock",
+          one.path);
+    struct vcs_merged merged = child_merge(room, &one);
+    assert_outcome(&merged, VCS_FAST_FORWARD);
+}
+
 static void a_result_that_moved_is_not_overwritten(void **state)
 {
     struct git_room *room = *state;
@@ -362,6 +409,9 @@ int main(void)
         TEST(a_child_commits_in_its_own_checkout),
         TEST(refs_that_the_user_packed_are_found_and_removed),
         TEST(nothing_is_merged_twice),
+        TEST(what_was_merged_is_known_after_its_checkout_was_removed),
+        TEST(half_made_records_are_made_anew),
+        TEST(a_lock_that_a_killed_git_left_is_removed),
         TEST(a_result_that_moved_is_not_overwritten),
         TEST(half_made_checkouts_are_made_anew),
         TEST(nothing_is_left_after_removal),
