@@ -460,13 +460,6 @@ void wire_scripted_stop(struct scripted *server)
     scripted_stop(server);
 }
 
-uint64_t wire_scripted_refused(struct scripted *server)
-{
-    struct scripted_stats stats;
-    scripted_stats(server, &stats);
-    return stats.refused;
-}
-
 /* Declared here, because each library's header belongs to one folder and a version is all that is
  * wanted. */
 const char *sqlite3_libversion(void);

@@ -70,8 +70,6 @@ fetch_fn wire_fetch;
 struct scripted;
 int wire_scripted_start(struct scripted **server, uint16_t *port, struct err *err) NODISCARD;
 void wire_scripted_stop(struct scripted *server);
-/* Requests that broke a rule of the API. */
-uint64_t wire_scripted_refused(struct scripted *server);
 
 /* What the program was built with and runs with: one line "name version" each. */
 void wire_versions(struct buf *out);

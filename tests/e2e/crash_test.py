@@ -15,6 +15,7 @@ import time
 import unittest
 
 from harness import ModelServer, Workspace, json_lines, processes_of, wait_until
+from repository import Repository
 
 WORKERS = 2
 CHILDREN = 3
@@ -224,7 +225,7 @@ class Reference:
     """An undisturbed run: how long it takes, how many lines it prints, what happens in it."""
 
     def __init__(self, test, server):
-        with Workspace(files_before(), test.config) as workspace:
+        with test.place(test.config, files_before()) as workspace:
             start = time.monotonic()
             done = workspace.run(["run", *server.flags(), "--mode", "auto", "--json", "episode ref root"])
             self.seconds = time.monotonic() - start
@@ -247,7 +248,7 @@ class Episode:
         self.story = []
 
     def play(self):
-        with Workspace(files_before(), self.test.config) as workspace:
+        with self.test.place(self.test.config, files_before()) as workspace:
             self.workspace = workspace
             arguments = ["run", *self.server.flags(), "--mode", "auto", "--json", f"episode {self.token} root"]
             for _ in range(self.chance.choice((1, 1, 2, 3, 4))):
@@ -369,6 +370,11 @@ class Campaign:
 
     prefix, kills_wanted, episode = "CRASH", 40, Episode
     maxDiff = None
+
+    @staticmethod
+    def place(config, files):
+        return Workspace(files, config)
+
     config = None  # children that write have trees of their own
 
     def setUp(self):
@@ -428,6 +434,36 @@ class Campaign:
 
 class Kills(Campaign, unittest.TestCase):
     def test_no_acknowledged_event_is_lost_or_doubled_and_each_child_is_closed_once(self):
+        self.run_campaign()
+
+
+class ResultOfARun(Repository):
+    """A repository whose files are those of the run's result, and in which nothing is left when all is over."""
+
+    def tree(self):
+        branches = self.git("for-each-ref", "--format=%(refname:short)", "refs/heads/cadre/*/result").split()
+        if not branches:
+            return super().tree()
+        names = self.git("ls-tree", "-r", "--name-only", branches[0]).split("\n")
+        return {name: self.shell(["git", "show", f"{branches[0]}:{name}"]) for name in names}
+
+    def close(self):
+        if not self.damaged:
+            left = [str(path) for path in self.state.rglob("*") if "trees" in path.parts and path.is_file()]
+            unfinished = self.query("SELECT id FROM runs WHERE status = 'running'")
+            assert unfinished or left == [], left
+            self.git("fsck", "--strict", "--no-dangling")
+            assert self.git("status", "--porcelain") == "", "the user's checkout was changed"
+        super().close()
+
+
+class KillsInARepository(Campaign, unittest.TestCase):
+    """The root has a tree of its own; its children's are merged into it, each once, whatever is killed when."""
+
+    kills_wanted = 20
+    place = ResultOfARun
+
+    def test_the_result_holds_the_work_of_every_child_once_and_nothing_is_left(self):
         self.run_campaign()
 
 

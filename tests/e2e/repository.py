@@ -35,8 +35,8 @@ def children(*calls, after="done", delay_ms=0, **arguments):
 class Repository(Workspace):
     """A workspace that is a repository with one commit; `state` is what git keeps beside the store."""
 
-    def __init__(self, config=None):
-        super().__init__(FILES, config)
+    def __init__(self, config=None, files=None):
+        super().__init__(files or FILES, config)
         self.state = self.store.parent / "git" / "repositories"
         self.git("init", "-q", "-b", "main")
         self.git("config", "user.name", "Owner")

@@ -1,24 +1,17 @@
 """Trees of their own through the real program and real git: the root's result on its branch, children merged in spawn order, clashes,
 work that is kept, directories without git, uncommitted changes, and nothing left behind."""
 import json
-import subprocess
 import unittest
 
 from harness import ModelServer, Workspace, json_lines
+from repository import call, script
+import repository
 
 FILES = {"a.txt": "one\ntwo\nthree\n", "src/c.txt": "sea\n", ".gitignore": "build/\n"}
 
 
-def script(*rules):
-    return {"models": [{"id": "scripted", "window": 32768, "max_output": 8192}], "rules": list(rules)}
-
-
 def rule(user, turn, **reply):
     return {"when": {"first_user": user, "turn": turn}, "reply": reply}
-
-
-def call(name, **arguments):
-    return {"name": name, "arguments": arguments}
 
 
 def writes(path, content):
@@ -38,23 +31,9 @@ def fan_out(*tasks):
     return call("fan_out", tasks=[{"task": task} for task in tasks])
 
 
-class Repository(Workspace):
-    """A workspace that is a repository with one commit."""
-
-    def __init__(self, config=None, files=None):
-        super().__init__(files or FILES, config)
-        self.git("init", "-q", "-b", "main")
-        self.git("config", "user.name", "Owner")
-        self.git("config", "user.email", "owner@example.org")
-        self.git("add", ".")
-        self.git("commit", "-qm", "first commit")
-
-    def git(self, *words):
-        environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.root / "home"), "LC_ALL": "C",
-                       "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
-        done = subprocess.run(["git", *words], cwd=self.files, env=environment, capture_output=True, text=True,
-                              check=True)
-        return done.stdout.rstrip("\n")
+class Repository(repository.Repository):
+    def __init__(self, config=None):
+        super().__init__(config, FILES)
 
     def branches(self):
         return self.git("for-each-ref", "--format=%(refname:short)", "refs/heads").split("\n")
