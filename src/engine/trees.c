@@ -58,7 +58,8 @@ void tree_work_set(struct work *work, const struct live *live, const struct effe
         .vcs_problem =
             services != NULL ? services->vcs_problem : STR("there is no version control"),
         .base = arena_copy(&work->arena, agent->tree->base_ref),
-        .branch = arena_copy(&work->arena, agent->tree->branch),
+        .path = arena_copy(&work->arena, agent->tree->workspace),
+        .copy = str_is(agent->tree->strategy, "copy") ? TREE_IS_COPY : TREE_IS_CHECKOUT,
         .message = commit_message(work, run, agent),
         .dirty = run_settings(run)->refuse_dirty == SWITCH_ON ? VCS_REFUSE : VCS_SNAPSHOT,
         .now_ms = live->engine->config.now(),
@@ -212,15 +213,26 @@ static void keep(struct work *work, const char *why)
     }
     work->input.files_modified = files_json(&work->arena, kept.files.items, kept.files.count);
     work->input.commit = kept.commit;
+    if (kept.refused.n > 0 && work->tree->whose == TREE_OF_ROOT) {
+        work->input.outcome = TOOL_ERROR;
+        work->input.merge_strategy = STR("refused");
+        buf_printf(&work->text, "its files cannot be committed: %.*s; they are in %.*s",
+                   STR_FMT(kept.refused), STR_FMT(work->tree->path));
+        return; /* nobody else has them */
+    }
     if (kept.commit.n > 0) {
         work->input.branch = kept.branch;
         buf_printf(&work->text, "its work is on the branch %.*s", STR_FMT(kept.branch));
-        if (work->tree->whose == TREE_OF_CHILD)
+        if (work->tree->copy == TREE_IS_COPY) /* no repository that the user's git finds */
+            buf_text(&work->text, " of cadre's own; cadre show --report tells how to look at it");
+        else if (work->tree->whose == TREE_OF_CHILD)
             buf_printf(&work->text, ": git diff %.*s %.*s", STR_FMT(work->tree->base),
                        STR_FMT(kept.branch));
     } else if (kept.refused.n > 0) {
+        work->input.merge_strategy = STR("refused");
         buf_printf(&work->text, "its files were not kept: %.*s", STR_FMT(kept.refused));
     } else {
+        work->input.merge_strategy = STR("no_changes");
         buf_text(&work->text, "it left no changes");
     }
     remove_tree(work);
@@ -230,8 +242,6 @@ static void keep_alone(struct work *work)
 {
     say(work, TOOL_OK, "kept");
     keep(work, "");
-    if (work->input.outcome == TOOL_OK && work->input.commit.n == 0)
-        work->input.merge_strategy = STR("no_changes");
 }
 
 /* --- merging --------------------------------------------------------------------------------------------------------------- */
@@ -324,7 +334,9 @@ static void merge(struct work *work)
         remove_tree(work);
     } else {
         buf_char(&why, '\0');
+        struct str strategy = work->input.merge_strategy;
         keep(work, why.p);
+        work->input.merge_strategy = strategy; /* why it was not merged counts */
         work->input.outcome = TOOL_ERROR;
     }
     buf_release(&why);

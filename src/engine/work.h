@@ -10,7 +10,9 @@ struct tree_work {
     const struct vcs_port *vcs; /* NULL: there is none, for this reason: */
     struct str vcs_problem;
     struct vcs_tree tree, parent;
-    struct str base, message, branch;
+    struct str base, message;
+    struct str path; /* where it is, if it is there */
+    enum { TREE_IS_CHECKOUT, TREE_IS_COPY } copy;
     struct vcs_list ownership; /* items == NULL: it owns everything */
     enum vcs_dirty dirty;
     int64_t now_ms;

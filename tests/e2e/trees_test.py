@@ -2,6 +2,7 @@
 work that is kept, directories without git, uncommitted changes, and nothing left behind."""
 import json
 import unittest
+from pathlib import Path
 
 from harness import ModelServer, Workspace, json_lines
 from repository import call, script
@@ -112,6 +113,15 @@ class Trees(unittest.TestCase):
             self.assertEqual((space.files / "b.txt").read_text(), "b\n")
             self.assertEqual(space.branches(), ["main"])
             self.assertEqual(space.git("status", "--porcelain"), "?? b.txt\n?? new.txt")
+
+    def test_files_of_a_root_that_no_commit_may_hold_stay_where_they_are(self):
+        with Repository() as space:
+            with ModelServer(script(*root(writes(".gitmodules", "[submodule]\n"), writes("work.txt", "mine\n")))) as server:
+                done = space.run(["run", *server.flags(), "--mode", "auto", "--json", "ROOT"])
+            self.assertEqual(done.returncode, 1, done.stderr)
+            error = json_lines(done.stdout)[-1]["error"]
+            self.assertIn("its files cannot be committed", error)
+            self.assertEqual((Path(error.rsplit("they are in ", 1)[1]) / "work.txt").read_text(), "mine\n")
 
     # --- children --------------------------------------------------------------------------------------
 
