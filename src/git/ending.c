@@ -69,7 +69,7 @@ static int keep_removed(struct git_tree *tree, const struct git_work *refs,
     if (git_resolve(refs, tree->ref, &tree->refs.end, &none) != 0)
         return none.class == ERR_NOT_FOUND ? 0 : err_set(err, none.class, "%s", none.message);
     if (str_eq(tree->refs.end, request->base))
-        return 0;
+        return git_tree_lost(tree, err); /* a branch that holds nothing goes before its checkout */
     kept->commit = tree->refs.end;
     return kept_files(tree, request->base, kept, err);
 }

@@ -114,8 +114,8 @@ static int begin(struct git_tree *parent, struct git_tree *child,
     return preview(&parent->work, request, merged, err);
 }
 
-/* The checkout was removed after a merge, or after nothing was found to merge, and a crash came before anybody was told. What the branch
- * holds is in the parent's; where the branch is gone as well, it was. */
+/* The checkout or the branch is gone, and a crash came before anybody was told. Only we remove branches, and only such as hold nothing or
+ * were merged. A branch that is still where it started had work in the checkout alone: that is lost. */
 static int begin_removed(struct git_tree *parent, const struct git_tree *child,
                          const struct vcs_integrate_request *request, struct vcs_merged *merged,
                          struct err *err)
@@ -127,17 +127,17 @@ static int begin_removed(struct git_tree *parent, const struct git_tree *child,
     bool joined = true;
     if (git_settle(parent, err) != 0)
         return -1;
-    if (git_resolve(work, child->ref, &end, &none) != 0 && none.class != ERR_NOT_FOUND)
+    if (git_resolve(work, child->ref, &end, &none) == 0) {
+        if (git_is_ancestor(work, end, parent->refs.end, &joined, err) != 0 ||
+            git_diff_trees(work, base, end, &changes, err) != 0)
+            return -1;
+        if (!joined || str_eq(end, base))
+            return git_tree_lost(child, err);
+    } else if (none.class != ERR_NOT_FOUND) {
         return err_set(err, none.class, "%s", none.message);
-    if (none.class == ERR_NOT_FOUND)
-        end = base;
-    if (git_is_ancestor(work, end, parent->refs.end, &joined, err) != 0 ||
-        git_diff_trees(work, base, end, &changes, err) != 0)
-        return -1;
-    if (!joined)
-        return err_set(err, ERR_NOT_FOUND, "its checkout was removed before it was merged");
+    }
     *merged = (struct vcs_merged){.outcome = VCS_MERGED_BEFORE,
-                                  .commit = end,
+                                  .commit = changes.count > 0 ? end : base,
                                   .from = parent->refs.end,
                                   .to = parent->refs.end,
                                   .files = git_changed_files(work, &changes),
@@ -161,6 +161,11 @@ int git_merge_begin(const struct git *git, struct arena *arena,
         result = begin_removed(&parent, &child, request, merged, err);
     else if (git_tree_lock(&child, err) == 0)
         result = begin(&parent, &child, request, merged, err);
+    if (result != 0 && err->class == ERR_NOT_FOUND && child.site.lock > 0 &&
+        child.refs.end.n == 0) {
+        *err = ERR_INIT;
+        result = begin_removed(&parent, &child, request, merged, err);
+    }
     git_site_unlock(&child.site);
     git_site_unlock(&parent.site);
     return result;
@@ -174,10 +179,15 @@ int git_merge_end(const struct git *git, struct arena *arena,
     struct str from = arena_copy(arena, merged->from), to = arena_copy(arena, merged->to);
     if (merged->outcome == VCS_CONFLICT || !git_is_id(from) || !git_is_id(to))
         return err_set(err, ERR_USAGE, "a merge that was not worked out cannot be ended");
+    if (git_tree_find(git, arena, &request->parent, request->cancelled, &parent, err) != 0)
+        return -1;
+    /* An empty branch goes at once: that it is gone tells that there was nothing to merge. */
+    if (merged->outcome == VCS_NO_CHANGES)
+        return git_delete_ref(&parent.work,
+                              git_branch_ref(arena, request->tree.run, request->tree.name), err);
     if (str_eq(from, to))
         return 0;
-    if (git_tree_find(git, arena, &request->parent, request->cancelled, &parent, err) != 0 ||
-        git_tree_lock(&parent, err) != 0)
+    if (git_tree_lock(&parent, err) != 0)
         return -1;
     int result = git_carry_out(&parent, from, to, err);
     git_site_unlock(&parent.site);

@@ -170,13 +170,19 @@ static void drop_stale_locks(const struct git_tree *tree)
     }
 }
 
+int git_tree_lost(const struct git_tree *tree, struct err *err)
+{
+    return err_set(
+        err, ERR_NOT_FOUND,
+        "the checkout %.*s is gone: what was not committed in it is lost, what was is on "
+        "the branch cadre/%.*s/%.*s",
+        STR_FMT(tree->site.work_tree), STR_FMT(tree->run), STR_FMT(tree->name));
+}
+
 int git_tree_lock(struct git_tree *tree, struct err *err)
 {
     if (tree->site.owner == GIT_SITE_CHILD && git_worktree_there(&tree->work, err) != 0)
-        return err_set(err, ERR_NOT_FOUND,
-                       "the checkout %.*s is gone: what was not committed in it is lost, what was "
-                       "is on the branch cadre/%.*s/%.*s",
-                       STR_FMT(tree->site.work_tree), STR_FMT(tree->run), STR_FMT(tree->name));
+        return git_tree_lost(tree, err);
     if (git_site_lock(&tree->site, tree->work.cancelled, err) != 0)
         return -1;
     drop_stale_locks(tree);

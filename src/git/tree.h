@@ -40,6 +40,8 @@ void git_describe(struct arena *arena, const struct git_tree *tree, struct vcs_i
 const char *git_branch_ref(struct arena *arena, struct str run, struct str name);
 const char *git_private_ref(struct arena *arena, struct str run, const char *name);
 
+/* Says that the checkout is gone, and what that means. Returns -1. */
+int git_tree_lost(const struct git_tree *tree, struct err *err);
 /* NOT_FOUND: the checkout is gone. RETRY: somebody else holds it for too long. */
 NODISCARD int git_tree_lock(struct git_tree *tree, struct err *err);
 /* The lock of a site that belongs to no tree, as a tool's. */
