@@ -350,16 +350,17 @@ void tree_work_perform(struct work *work)
         return;
     }
     work->input.kind = INPUT_MERGED;
-    if (tree->vcs == NULL) {
+    if (tree->what == DO_FORGET) {
+        say(work, TOOL_OK, "in_place");
+        buf_text(&work->text, "the changes are in the workspace");
+        if (tree->vcs != NULL)
+            remove_tree(work);
+    } else if (tree->vcs == NULL) {
         say(work, TOOL_ERROR, "error");
         buf_str(&work->text, tree->vcs_problem);
     } else if (tree->what == DO_MERGE) {
         merge(work);
-    } else if (tree->what == DO_KEEP) {
-        keep_alone(work);
     } else {
-        say(work, TOOL_OK, "in_place");
-        buf_text(&work->text, "the changes are in the workspace");
-        remove_tree(work);
+        keep_alone(work);
     }
 }

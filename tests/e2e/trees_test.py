@@ -1,10 +1,11 @@
 """Trees of their own through the real program and real git: the root's result on its branch, children merged in spawn order, clashes,
 work that is kept, directories without git, uncommitted changes, and nothing left behind."""
 import json
+import subprocess
 import unittest
 from pathlib import Path
 
-from harness import ModelServer, Workspace, json_lines
+from harness import ModelServer, Workspace, json_lines, program
 from repository import call, script
 import repository
 
@@ -205,6 +206,20 @@ class Trees(unittest.TestCase):
             self.assertEqual([event["payload"]["strategy"] for event in self.of_type("agent.subagent_started")],
                              ["copy", "copy"])
             self.assertFalse((space.files / ".git").exists())
+
+    def test_without_git_writers_are_refused_with_what_to_do_and_the_root_works_in_place(self):
+        hide = 'for g in /usr/bin/git /usr/local/bin/git /bin/git; do [ ! -e $g ] || mount --bind /dev/null $g; done; exec "$@"'
+        rules = [*root(writes("r.txt", "r\n"), fan_out("ALPHA")), *child("ALPHA", writes("b.txt", "b\n"))]
+        with Repository() as space, ModelServer(script(*rules[:2])) as server:
+            words = [program("CADRE"), "run", "--store", str(space.store), *server.flags(), "--mode", "auto", "--json", "ROOT"]
+            done = subprocess.run(["unshare", "-rm", "sh", "-c", hide, "sh", *words], cwd=space.files,
+                                  env=space.environment, capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            events = space.events(json_lines(done.stdout)[0]["run_id"])
+            failed = [event["payload"]["error"] for event in events if event["type"] == "agent.subagent_failed"]
+            self.assertEqual(failed, ["its tree could not be made: git is not installed on this machine; install git, or let "
+                                      "children share files (isolation.children: false)"])
+            self.assertEqual((space.files / "r.txt").read_text(), "r\n")
 
     def test_commands_see_the_tree_at_the_workspaces_own_path(self):
         with Repository() as space:
