@@ -8,7 +8,7 @@ import threading
 import time
 import urllib.request
 
-PROGRAMS = ("server", "curl", "epoll", "journal", "sandbox")
+PROGRAMS = ("server", "curl", "epoll", "journal", "sandbox", "git")
 SAMPLE_SECONDS = 0.02
 CONFIG = """\
 llm:
@@ -19,6 +19,7 @@ llm:
   pools:
     default: [{{model: bench}}]
 mode: auto
+isolation: {{children: false}}
 sub_agent:
   max_depth: {depth}
   attempt_timeout_ms: 60m
@@ -218,6 +219,16 @@ class Bench:
         if done.returncode != 0:
             raise Failed(done.stderr.strip())
         return json.loads(done.stdout)
+
+    def lines(self, name, *arguments):
+        """The same for one that wants a directory that is not there yet, and prints lines."""
+        place = os.path.join(self.directory, "%s-%d" % (name, self.stores))
+        self.stores += 1
+        done = subprocess.run([self.program(name), place, *map(str, arguments)], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=self.left())
+        if done.returncode != 0:
+            raise Failed(done.stderr.strip())
+        return done.stdout.splitlines()
 
 
 def count_events(store):

@@ -1,6 +1,7 @@
 """The rows of the benchmark: what each one runs, what it is held against, and its target."""
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -193,6 +194,19 @@ def confined(bench, row, rounds):
               ("large ÷ small", seen["large_us"] / seen["ours_us"], 1.5))
 
 
+def writers(bench, row, count, files):
+    """Trees for that many writers on a repository of so many files, and merges of their work, against bare git, in turn."""
+    seen = {}
+    for line in bench.lines("git", count, files):
+        found = re.match(r"(.*?) +([0-9.]+) s +bare git +([0-9.]+) s +ratio ([0-9.]+)$", line)
+        if found:
+            seen[found[1]] = [float(found[i]) for i in (2, 3, 4)]
+    row.wall = seen["checkouts"][0] + seen["merges"][0]
+    row.note = "checkouts %.2f s, bare git %.2f s; merges %.2f s, bare git %.2f s" % (
+        *seen["checkouts"][:2], *seen["merges"][:2])
+    row.judge("checkouts ≤ 1.3x git, merges ≤ 2x", ("checkouts", seen["checkouts"][2], 1.3), ("merges", seen["merges"][2], 2))
+
+
 def stall(bench, row, children, turns):
     """How late a timer of a millisecond fires on the loop while that many agents run shells and git all the time."""
     found = os.path.join(bench.directory, "stall.json")
@@ -263,6 +277,7 @@ def run_all(bench, quick, only):
     add("journal alone, groups of %d" % GROUP, journal, 16000 if quick else 160000)
     add("confined true", confined, 50 if quick else 300)
     add("loop stall, 8 agents with shells and git", stall, 8, 9 if quick else 60)
+    add("%d writers, 2000 files" % (10 if quick else 100), writers, 10 if quick else 100, 2000)
     for context in (False, True):
         for children in FANS[:3 if quick and context else 4 if quick else 5]:
             name = "K=%d, %d tool turns%s" % (children, TOOL_TURNS, ", 30 KB requests" if context else "")
