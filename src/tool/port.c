@@ -34,8 +34,8 @@ static int open_scope(struct str workspace, const struct str *denied, size_t den
 static int open_tree(struct str tree, struct str workspace, struct scope **out, struct err *err)
 {
     struct arena arena;
-    struct scope *scope;
-    if (open_scope(tree, NULL, 0, &scope, err) != 0)
+    struct scope *scope = NULL;
+    if (open_scope(tree, NULL, 0, &scope, err) != 0 || scope == NULL)
         return -1;
     arena_init(&arena);
     int result = scope_show_as(scope, arena_copy(&arena, workspace).p, err);
