@@ -460,7 +460,7 @@ class ResultOfARun(Repository):
 class KillsInARepository(Campaign, unittest.TestCase):
     """The root has a tree of its own; its children's are merged into it, each once, whatever is killed when."""
 
-    kills_wanted = 20
+    prefix, kills_wanted = "REPOSITORY_CRASH", 20
     place = ResultOfARun
 
     def test_the_result_holds_the_work_of_every_child_once_and_nothing_is_left(self):
