@@ -1,6 +1,8 @@
 /* Spawn profiles and roles, from keys to settings: the switches of tools.spawn and sub_agent that go with them, and the pools that
  * profiles name. Single values were checked when they were read (entry.c); prompt files are read at each spawn, not here. Runs on the main
  * thread before the loop starts. */
+#include <stddef.h>
+
 #include "base/path.h"
 #include "config/entry.h"
 #include "config/models.h"
@@ -112,26 +114,31 @@ static int read_roles(struct config *config, struct err *err)
     return 0;
 }
 
+/* Keys that are true or false, and the switches that they set. */
+static const struct {
+    enum config_key_id key;
+    size_t setting;
+    enum { AS_IT_IS, TURNED_ROUND } sense;
+} switches[] = {
+    {KEY_SPAWN_ENABLED, offsetof(struct settings, spawn_enabled), AS_IT_IS},
+    {KEY_CLOSE_ON_COMPLETION, offsetof(struct settings, hold_children), TURNED_ROUND},
+    {KEY_REUSE, offsetof(struct settings, reuse_results), AS_IT_IS},
+    {KEY_ISOLATE_CHILDREN, offsetof(struct settings, isolate_children), AS_IT_IS},
+    {KEY_ISOLATE_ROOT, offsetof(struct settings, isolate_root), AS_IT_IS},
+    {KEY_ISOLATE_SNAPSHOT, offsetof(struct settings, refuse_dirty), TURNED_ROUND},
+    {KEY_PLAN_ENABLED, offsetof(struct settings, plan_enabled), AS_IT_IS},
+    {KEY_PLAN_REVIEW, offsetof(struct settings, plan_review), AS_IT_IS},
+};
+
 int config_profiles(struct config *config, struct err *err)
 {
     struct settings *settings = &config->settings;
     const struct config_entries *entries = config->entries;
-    settings->spawn_enabled =
-        config_entries_value(entries, KEY_SPAWN_ENABLED).number ? SWITCH_ON : SWITCH_OFF;
-    settings->hold_children =
-        config_entries_value(entries, KEY_CLOSE_ON_COMPLETION).number ? SWITCH_OFF : SWITCH_ON;
-    settings->reuse_results =
-        config_entries_value(entries, KEY_REUSE).number ? SWITCH_ON : SWITCH_OFF;
-    settings->isolate_children =
-        config_entries_value(entries, KEY_ISOLATE_CHILDREN).number ? SWITCH_ON : SWITCH_OFF;
-    settings->isolate_root =
-        config_entries_value(entries, KEY_ISOLATE_ROOT).number ? SWITCH_ON : SWITCH_OFF;
-    settings->plan_enabled =
-        config_entries_value(entries, KEY_PLAN_ENABLED).number ? SWITCH_ON : SWITCH_OFF;
-    settings->plan_review =
-        config_entries_value(entries, KEY_PLAN_REVIEW).number ? SWITCH_ON : SWITCH_OFF;
-    settings->refuse_dirty =
-        config_entries_value(entries, KEY_ISOLATE_SNAPSHOT).number ? SWITCH_OFF : SWITCH_ON;
+    for (size_t i = 0; i < sizeof switches / sizeof switches[0]; i++) {
+        bool on = config_entries_value(entries, switches[i].key).number != 0;
+        int *setting = (int *)((char *)settings + switches[i].setting);
+        *setting = on == (switches[i].sense == AS_IT_IS) ? SWITCH_ON : SWITCH_OFF;
+    }
     if (read_roles(config, err) != 0)
         return -1;
     settings->profiles = arena_alloc(&config->arena, (entries->n + 1) * sizeof *settings->profiles);

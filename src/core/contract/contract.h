@@ -154,6 +154,8 @@ int contract_derive(struct arena *arena, const struct contract *parent,
                     const struct settings *settings, struct contract *out, struct err *err);
 
 void contract_print(const struct contract *contract, struct buf *out);
+/* The clamps of its receipt, as they stand in it. */
+void contract_clamps_print(const struct contract *contract, struct jw *w);
 int contract_parse(struct arena *arena, struct str json, struct contract *out, struct err *err);
 /* The contract is a shallow copy of another: afterwards its texts live in the arena, or are `like`'s where both say the same
  * (a child repeats most of its parent), and it is what contract_parse would read from its print. */

@@ -194,13 +194,17 @@ static const struct field clamp_fields[] = {
 };
 #undef CLAMP
 
-static void clamps_print(struct jw *w, const void *at)
+void contract_clamps_print(const struct contract *contract, struct jw *w)
 {
-    const struct contract *contract = at;
     jw_array(w);
     for (size_t i = 0; i < contract->receipt.clamp_count; i++)
         fields_print(clamp_fields, w, &contract->receipt.clamps[i]);
     jw_end_array(w);
+}
+
+static void clamps_print(struct jw *w, const void *at)
+{
+    contract_clamps_print(at, w);
 }
 
 static int clamps_parse(struct arena *arena, const struct js *value, const char *where, void *at,

@@ -8,6 +8,7 @@
 
 #include "core/contract/fields.h"
 #include "core/contract/money.h"
+#include "core/contract/settings_roles.h"
 
 void settings_init(struct settings *settings)
 {
@@ -47,30 +48,6 @@ const struct pool *settings_pool(const struct settings *settings, struct str nam
         if (str_eq(settings->pools[i].name, name))
             return &settings->pools[i];
     return NULL;
-}
-
-struct list settings_role_checks(const struct settings *settings, struct str role)
-{
-    for (size_t i = 0; i < settings->role_checks_count; i++)
-        if (str_eq(settings->role_checks[i].role, role))
-            return settings->role_checks[i].checks;
-    return LIST_NONE;
-}
-
-struct str settings_role_schema(const struct settings *settings, struct str role)
-{
-    for (size_t i = 0; role.n > 0 && i < settings->role_outputs_count; i++)
-        if (str_eq(settings->role_outputs[i].role, role))
-            return settings->role_outputs[i].schema;
-    return STR_NONE;
-}
-
-enum network settings_role_network(const struct settings *settings, struct str role)
-{
-    for (size_t i = 0; i < settings->role_network_count; i++)
-        if (str_eq(settings->role_networks[i].role, role))
-            return settings->role_networks[i].network;
-    return NETWORK_FULL;
 }
 
 /* Kinds that only settings have. Their rows have offset 0: the value is the whole struct. */
@@ -208,41 +185,6 @@ static bool profiles_are_none(const void *at)
     return ((const struct settings *)at)->profile_count == 0;
 }
 
-static void role_outputs_print(struct jw *w, const void *at)
-{
-    const struct settings *settings = at;
-    jw_object(w);
-    for (size_t i = 0; i < settings->role_outputs_count; i++) {
-        jw_key_str(w, settings->role_outputs[i].role);
-        jw_raw(w, settings->role_outputs[i].schema);
-    }
-    jw_end_object(w);
-}
-
-static int role_outputs_parse(struct arena *arena, const struct js *value, const char *where,
-                              void *at, struct err *err)
-{
-    struct settings *settings = at;
-    size_t n = js_count(value), done = 0;
-    struct str key;
-    const struct js *schema;
-    if (js_kind(value) != JS_OBJECT || n > LIST_ITEMS_MAX)
-        return err_set(err, ERR_CORRUPT, "%s: expected roles and schemas", where);
-    settings->role_outputs = arena_alloc(arena, (n + 1) * sizeof *settings->role_outputs);
-    for (void *i = js_next(value, NULL, &key, &schema); i; i = js_next(value, i, &key, &schema)) {
-        settings->role_outputs[done].role = arena_copy(arena, key);
-        if (field_json.parse(arena, schema, where, &settings->role_outputs[done++].schema, err))
-            return -1;
-    }
-    settings->role_outputs_count = done;
-    return 0;
-}
-
-static bool role_outputs_are_none(const void *at)
-{
-    return ((const struct settings *)at)->role_outputs_count == 0;
-}
-
 #define SKILL(member) offsetof(struct skill_listed, member)
 static const struct field skill_fields[] = {
     {"name", &field_text, SKILL(name), NULL},
@@ -282,100 +224,6 @@ static int skills_parse(struct arena *arena, const struct js *value, const char 
 static bool skills_are_none(const void *at)
 {
     return ((const struct settings *)at)->skill_count == 0;
-}
-
-static void role_checks_print(struct jw *w, const void *at)
-{
-    const struct settings *settings = at;
-    jw_object(w);
-    for (size_t i = 0; i < settings->role_checks_count; i++) {
-        jw_key_str(w, settings->role_checks[i].role);
-        field_list.print(w, &settings->role_checks[i].checks);
-    }
-    jw_end_object(w);
-}
-
-static int role_checks_parse(struct arena *arena, const struct js *value, const char *where,
-                             void *at, struct err *err)
-{
-    struct settings *settings = at;
-    size_t n = js_count(value), done = 0;
-    struct str key;
-    const struct js *checks;
-    if (js_kind(value) != JS_OBJECT || n > LIST_ITEMS_MAX)
-        return err_set(err, ERR_CORRUPT, "%s: expected roles and checks", where);
-    settings->role_checks = arena_alloc(arena, (n + 1) * sizeof *settings->role_checks);
-    for (void *i = js_next(value, NULL, &key, &checks); i; i = js_next(value, i, &key, &checks)) {
-        settings->role_checks[done].role = arena_copy(arena, key);
-        if (field_list.parse(arena, checks, where, &settings->role_checks[done++].checks, err))
-            return -1;
-    }
-    settings->role_checks_count = done;
-    return 0;
-}
-
-static bool role_checks_are_none(const void *at)
-{
-    return ((const struct settings *)at)->role_checks_count == 0;
-}
-
-static int network_read(const struct js *value, const char *where, enum network *network,
-                        struct err *err)
-{
-    return network_parse(js_str(value), network)
-               ? 0
-               : err_set(err, ERR_CORRUPT, "%s: expected none, relay or full", where);
-}
-
-static void network_print(struct jw *w, const void *at)
-{
-    jw_text(w, network_text(((const struct settings *)at)->network));
-}
-
-static int network_field_parse(struct arena *arena, const struct js *value, const char *where,
-                               void *at, struct err *err)
-{
-    return network_read(value, where, &((struct settings *)at)->network, err);
-}
-
-static bool network_is_none(const void *at)
-{
-    return ((const struct settings *)at)->network == NETWORK_NONE;
-}
-
-static void role_networks_print(struct jw *w, const void *at)
-{
-    const struct settings *settings = at;
-    jw_object(w);
-    for (size_t i = 0; i < settings->role_network_count; i++) {
-        jw_key_str(w, settings->role_networks[i].role);
-        jw_text(w, network_text(settings->role_networks[i].network));
-    }
-    jw_end_object(w);
-}
-
-static int role_networks_parse(struct arena *arena, const struct js *value, const char *where,
-                               void *at, struct err *err)
-{
-    struct settings *settings = at;
-    size_t n = js_count(value), done = 0;
-    struct str key;
-    const struct js *network;
-    if (js_kind(value) != JS_OBJECT || n > LIST_ITEMS_MAX)
-        return err_set(err, ERR_CORRUPT, "%s: expected roles and networks", where);
-    settings->role_networks = arena_alloc(arena, (n + 1) * sizeof *settings->role_networks);
-    for (void *i = js_next(value, NULL, &key, &network); i; i = js_next(value, i, &key, &network)) {
-        settings->role_networks[done].role = arena_copy(arena, key);
-        if (network_read(network, where, &settings->role_networks[done++].network, err) != 0)
-            return -1;
-    }
-    settings->role_network_count = done;
-    return 0;
-}
-
-static bool role_networks_are_none(const void *at)
-{
-    return ((const struct settings *)at)->role_network_count == 0;
 }
 
 static void overrides_print(struct jw *w, const void *at)
@@ -492,15 +340,7 @@ static const struct field_kind models_kind = {models_print, models_parse, NULL, 
 static const struct field_kind pools_kind = {pools_print, pools_parse, NULL, NULL};
 static const struct field_kind profiles_kind = {profiles_print, profiles_parse, profiles_are_none,
                                                 NULL};
-static const struct field_kind role_outputs_kind = {role_outputs_print, role_outputs_parse,
-                                                    role_outputs_are_none, NULL};
 static const struct field_kind skills_kind = {skills_print, skills_parse, skills_are_none, NULL};
-static const struct field_kind role_checks_kind = {role_checks_print, role_checks_parse,
-                                                   role_checks_are_none, NULL};
-static const struct field_kind network_kind = {network_print, network_field_parse, network_is_none,
-                                               NULL};
-static const struct field_kind role_networks_kind = {role_networks_print, role_networks_parse,
-                                                     role_networks_are_none, NULL};
 static const struct field_kind overrides_kind = {overrides_print, overrides_parse, NULL, NULL};
 static const struct field_kind enabled_kind = {enabled_print, enabled_parse, NULL, NULL};
 static const struct field_kind inherit_kind = {inherit_print, inherit_parse, NULL, NULL};

@@ -63,17 +63,7 @@ static void add_receipt(struct jw *w, const struct contract *contract)
     jw_ktext(w, "door", door_text(contract->receipt.door));
     jw_kstr(w, "prompt_hash", contract->receipt.prompt_hash);
     jw_key(w, "clamps");
-    jw_array(w);
-    for (size_t i = 0; i < contract->receipt.clamp_count; i++) {
-        const struct clamp *clamp = &contract->receipt.clamps[i];
-        jw_object(w);
-        jw_kstr(w, "field", clamp->field);
-        jw_kraw(w, "asked", clamp->asked);
-        jw_kraw(w, "got", clamp->got);
-        jw_kstr(w, "by", clamp->by);
-        jw_end_object(w);
-    }
-    jw_end_array(w);
+    contract_clamps_print(contract, w);
     jw_end_object(w);
 }
 

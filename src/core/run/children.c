@@ -51,17 +51,7 @@ static void report_clamps(struct deciding *d, uint32_t agent_no, const struct co
     struct jw w;
     buf_init(&out, 1 << 20);
     jw_init(&w, &out);
-    jw_array(&w);
-    for (size_t i = 0; i < contract->receipt.clamp_count; i++) {
-        const struct clamp *clamp = &contract->receipt.clamps[i];
-        jw_object(&w);
-        jw_kstr(&w, "field", clamp->field);
-        jw_kraw(&w, "asked", clamp->asked);
-        jw_kraw(&w, "got", clamp->got);
-        jw_kstr(&w, "by", clamp->by);
-        jw_end_object(&w);
-    }
-    jw_end_array(&w);
+    contract_clamps_print(contract, &w);
     struct event *e = draft(d, agent_no, EVENT_CONTRACT_CLAMPED);
     e->clamps = keep(d, buf_view(&out));
     buf_release(&out);

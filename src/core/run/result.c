@@ -20,17 +20,7 @@ static void print_files(struct jw *w, const char *key, const struct list *list)
 static void print_clamps(struct jw *w, const struct contract *contract)
 {
     jw_key(w, "clamps");
-    jw_array(w);
-    for (size_t i = 0; i < contract->receipt.clamp_count; i++) {
-        const struct clamp *clamp = &contract->receipt.clamps[i];
-        jw_object(w);
-        jw_kstr(w, "field", clamp->field);
-        jw_kraw(w, "asked", clamp->asked);
-        jw_kraw(w, "got", clamp->got);
-        jw_kstr(w, "by", clamp->by);
-        jw_end_object(w);
-    }
-    jw_end_array(w);
+    contract_clamps_print(contract, w);
 }
 
 /* attempts for a child; for a run its children, with the failed ones by name. */
