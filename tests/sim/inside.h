@@ -1,5 +1,5 @@
 /* Private to the simulator: the world's state, and what its files share. world.c moves time, model.c, plan.c, tools.c and disk.c answer,
- * invariants.c looks at the run after every step, ledger.c and tree_ledger.c at every event that was committed. */
+ * invariants.c looks at the run after every step, ledger.c, tree_ledger.c and plan_ledger.c at every event that was committed. */
 #ifndef CADRE_TESTS_SIM_INSIDE_H
 #define CADRE_TESTS_SIM_INSIDE_H
 
@@ -52,6 +52,20 @@ struct tree_record {
     uint32_t merging; /* the child that is being merged into it; 0: none is */
 };
 
+#define PLAN_RECORDS 16
+#define RECORDED_STEPS 64
+
+/* What they say about a plan that a call of the root carries out. */
+struct plan_record {
+    char call[32];
+    size_t count;
+    struct {
+        uint64_t needs; /* a bit for each step */
+        bool waits, completed;
+        uint32_t child; /* 0: none yet */
+    } steps[RECORDED_STEPS];
+};
+
 /* The files of one agent, where it has its own. */
 struct disk_tree {
     enum { DISK_ABSENT, DISK_MADE, DISK_GONE } state;
@@ -91,6 +105,7 @@ struct world {
     uint64_t files[FILES]; /* the user's: content numbers */
     struct disk_tree disk[AGENTS_MAX];
     struct tree_record trees[AGENTS_MAX];
+    struct plan_record plans[PLAN_RECORDS];
     uint64_t waited_seq; /* of the last agent.subagent_waiting_for_merge */
     uint64_t acknowledged;
     int64_t flights; /* answers still to come, of the living process */
@@ -134,6 +149,11 @@ void check_end(struct world *w);
 void ledger_take(struct world *w, const struct batch *batch);
 void ledger_end(struct world *w);
 void ledger_print(const struct world *w);
+
+/* plan_ledger.c */
+void plan_ledger_take(struct world *w, const struct event_row *row, const struct js *payload);
+/* A step that waits needs this child's work, and whatever else it needs is completed or waits to be merged too. */
+bool plan_ledger_needs(const struct world *w, uint32_t no);
 
 /* tree_ledger.c */
 void tree_ledger_take(struct world *w, const struct event_row *row);

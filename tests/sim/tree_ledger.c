@@ -1,5 +1,5 @@
 /* What the committed log must say about trees: whoever can write has one before it starts and a new one for each attempt, merges of one
- * parent begin in step and spawn order and one at a time, nobody works any more whose tree is on its way out, and none is left at the
+ * parent begin in step and spawn order, unless a plan's step needs nothing else, and one at a time, nobody works any more whose tree is on its way out, and none is left at the
  * end. By the events alone: the run's own counters are not asked. */
 #include "base/json.h"
 #include "inside.h"
@@ -62,8 +62,11 @@ static void require_order(struct world *w, uint32_t no)
         const struct tree_record *other = record(w, i);
         bool before = other->step < tree->step || (other->step == tree->step && i < no);
         if (other->parent_no == tree->parent_no && i != no && other->isolates && other->awaited &&
-            before && is_open(w, i))
-            wrong(w, "agent %u is merged before agent %u, which comes first", no, i);
+            before && is_open(w, i)) {
+            see(w, SEEN_OUT_OF_TURN);
+            if (!plan_ledger_needs(w, no))
+                wrong(w, "agent %u is merged before agent %u, which comes first", no, i);
+        }
     }
 }
 
@@ -169,5 +172,6 @@ void tree_ledger_take(struct world *w, const struct event_row *row)
               str_is(row->type, "run.cancelled")))
         wrong(w, "the run has ended and the root's tree is still there");
     take_work(w, row, payload);
+    plan_ledger_take(w, row, payload);
     js_free(payload);
 }

@@ -77,6 +77,7 @@ enum sighting {
     SEEN_TREE_AGAIN,
     SEEN_TREE_MERGED,
     SEEN_MERGED_LATER, /* not when it was done: its turn had not come */
+    SEEN_OUT_OF_TURN,  /* before one that comes first, because a step waited for nothing else */
     SEEN_CONFLICT,
     SEEN_MERGE_STOPPED,
     SEEN_KEPT,

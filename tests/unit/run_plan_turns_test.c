@@ -198,19 +198,77 @@ static void rounds_of_findings_are_bounded(void **state)
     plan_rig_say(rig, "reviewer", "{\"findings\":[\"more\"]}");
     plan_rig_say(rig, "review-1-1", "done");
     rig_say(rig, 4, "{\"summary\":\"no\",\"findings\":[\"still more\"]}");
-    const struct event *ended = rig_last(rig, 0, EVENT_RUN_COMPLETED);
+    const struct event *ended = rig_last(rig, 0, EVENT_RUN_FAILED);
     rig_contains(ended->response, "Review: open findings. no\n- still more");
+    rig_contains(ended->response, "the review did not approve the result");
     assert_int_equal(run_agent_count(rig->run), 5);
 }
 
-static void no_rounds_is_one_review_whose_findings_are_told(void **state)
+static void no_rounds_is_one_review_whose_findings_fail_the_run(void **state)
 {
     struct rig *rig = *state;
     with_review(rig, 0);
     plan_rig_sketch(rig, "a");
     plan_rig_say(rig, "a", "did a");
     plan_rig_say(rig, "reviewer", "{\"summary\":\"no\",\"findings\":[\"more\"]}");
-    rig_contains(rig_last(rig, 0, EVENT_RUN_COMPLETED)->response, "- more");
+    rig_contains(rig_last(rig, 0, EVENT_RUN_FAILED)->response, "- more");
+}
+
+static void who_does_not_approve_needs_no_findings(void **state)
+{
+    struct rig *rig = *state;
+    with_review(rig, 1);
+    plan_rig_sketch(rig, "a");
+    plan_rig_say(rig, "a", "did a");
+    plan_rig_say(rig, "reviewer", "{\"approved\":false,\"summary\":\"no\",\"findings\":[\"\"]}");
+    rig_contains(rig_last(rig, 0, EVENT_RUN_FAILED)->response, "Review: not approved. no");
+}
+
+static void a_verdict_is_found_behind_other_json(void **state)
+{
+    struct rig *rig = *state;
+    with_review(rig, 0);
+    plan_rig_sketch(rig, "a");
+    plan_rig_say(rig, "a", "did a");
+    plan_rig_say(rig, "reviewer", "I ran [\"make test\"]. {\"findings\":[\"more\"]}");
+    rig_contains(rig_last(rig, 0, EVENT_RUN_FAILED)->response, "Review: open findings. \n- more");
+}
+
+static void a_review_of_many_talkative_steps_still_begins(void **state)
+{
+    struct rig *rig = *state;
+    struct buf sketch, words;
+    with_review(rig, 1);
+    rig->settings.max_concurrent = PLAN_STEPS_MAX;
+    buf_init(&sketch, 1 << 16);
+    buf_init(&words, 1 << 16);
+    for (int i = 0; i < PLAN_STEPS_MAX; i++)
+        buf_printf(&sketch, "%ss%d own=s%d", i > 0 ? "; " : "", i, i);
+    for (int i = 0; i < 1000; i++)
+        buf_text(&words, "\x01 many words ");
+    buf_char(&sketch, '\0');
+    buf_char(&words, '\0');
+    plan_rig_sketch(rig, sketch.p);
+    for (uint32_t no = 1; no <= PLAN_STEPS_MAX; no++)
+        rig_say(rig, no, words.p);
+    const struct agent *reviewer = rig_agent(rig, plan_rig_child(rig, "reviewer"));
+    rig_contains(reviewer->objective, "Step 100: ");
+    rig_contains(reviewer->objective, "[cut]");
+    assert_true(reviewer->objective.n < 128 << 10);
+    buf_release(&sketch);
+    buf_release(&words);
+}
+
+static void what_was_not_reviewed_is_not_delivered_as_reviewed(void **state)
+{
+    struct rig *rig = *state;
+    with_review(rig, 1);
+    plan_rig_sketch(rig, "a");
+    plan_rig_say(rig, "a", "did a");
+    plan_rig_fail(rig, "reviewer");
+    const struct event *ended = rig_last(rig, 0, EVENT_RUN_FAILED);
+    rig_contains(ended->response, "Review: failed: ");
+    rig_contains(ended->response, "the result was not reviewed");
 }
 
 static void a_review_in_prose_is_told_as_it_was_said(void **state)
@@ -411,6 +469,26 @@ static void steps_are_merged_in_their_order_whoever_ends_first(void **state)
     check_str(merge_order(rig), "123");
 }
 
+static void a_step_that_another_waits_for_is_merged_before_its_turn(void **state)
+{
+    struct rig *rig = *state;
+    isolated_sketch(rig, "slow own=slow; then <slow own=then; last <then own=last; a own=a; b "
+                         "own=b; next <a,b own=next");
+    for (uint32_t no = 1; no <= 3; no++)
+        isolated(rig, no);
+    assert_int_equal(plan_rig_find(rig, "slow"), 1);
+    rig_say(rig, 3, "did b");
+    plan_rig_is(rig, "b", "in_progress");
+    rig_say(rig, 2, "did a");
+    merged(rig, 2, TOOL_OK);
+    merged(rig, 3, TOOL_OK);
+    plan_rig_is(rig, "next", "in_progress");
+    plan_rig_is(rig, "slow", "in_progress");
+    rig_say(rig, 1, "did slow");
+    merged(rig, 1, TOOL_OK);
+    check_str(merge_order(rig), "231");
+}
+
 /* --- the same again ---------------------------------------------------------------------------------------------- */
 
 static struct str log_of(struct rig *rig)
@@ -464,7 +542,11 @@ int main(void)
         RIG_TEST(a_finding_without_words_does_not_hide_the_others),
         RIG_TEST(a_findings_step_has_an_id_of_its_own),
         RIG_TEST(rounds_of_findings_are_bounded),
-        RIG_TEST(no_rounds_is_one_review_whose_findings_are_told),
+        RIG_TEST(no_rounds_is_one_review_whose_findings_fail_the_run),
+        RIG_TEST(who_does_not_approve_needs_no_findings),
+        RIG_TEST(a_verdict_is_found_behind_other_json),
+        RIG_TEST(a_review_of_many_talkative_steps_still_begins),
+        RIG_TEST(what_was_not_reviewed_is_not_delivered_as_reviewed),
         RIG_TEST(a_review_in_prose_is_told_as_it_was_said),
         RIG_TEST(a_plan_of_which_nothing_was_done_is_not_reviewed),
         RIG_TEST(a_cancel_while_it_is_reviewed_ends_the_run),
@@ -477,6 +559,7 @@ int main(void)
         RIG_TEST(a_step_is_merged_also_where_children_are_held),
         RIG_TEST(a_step_that_cannot_be_merged_has_failed),
         RIG_TEST(steps_are_merged_in_their_order_whoever_ends_first),
+        RIG_TEST(a_step_that_another_waits_for_is_merged_before_its_turn),
         RIG_TEST(the_same_plan_and_answers_give_the_same_log_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -187,12 +187,22 @@ static bool go_on_after_steps(struct deciding *d, struct agent *agent, struct ca
     return !d->failed && any && changed && begun < most && start_review(d, agent, call, begun);
 }
 
+static bool worked(const struct run *run, const struct call *call)
+{
+    enum review_end review = plan_review_end(run, call);
+    for (size_t i = 0; i < call->plan->plan.count; i++) {
+        if (call->plan->states[i].status != STEP_COMPLETED)
+            return false;
+    }
+    return review != REVIEW_NOT_DONE && review != REVIEW_REFUSED;
+}
+
 static void answer(struct deciding *d, struct agent *agent, struct call *call)
 {
     struct buf out;
     buf_init(&out, 1 << 20);
     plan_answer_text(d->run, call, &out);
-    call_finish(d, agent, call, plan_worked(call->plan) ? TOOL_OK : TOOL_ERROR,
+    call_finish(d, agent, call, worked(d->run, call) ? TOOL_OK : TOOL_ERROR,
                 keep(d, buf_view(&out)));
     buf_release(&out);
 }

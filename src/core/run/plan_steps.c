@@ -104,6 +104,53 @@ void plan_ask_again(struct deciding *d, const struct agent *agent, const struct 
     }
 }
 
+/* --- what is merged out of turn --------------------------------------------------------------------------------------------- */
+
+static bool waits_to_be_merged(const struct agent *child)
+{
+    return child != NULL && child->phase == PHASE_LEAVING && child->tree != NULL &&
+           child->tree->leaves == LEAVES_MERGED && child->tree->state == TREE_THERE;
+}
+
+/* Of what the step needs, the first by the plan's order that must be merged, where the rest is completed or waits as well. */
+static struct agent *needed_by(const struct run *run, const struct call *call, size_t step)
+{
+    const struct plan_step *one = &call->plan->plan.steps[step];
+    const struct agent *first = NULL;
+    size_t rank = 0;
+    for (size_t i = 0; i < one->depends_on.n; i++) {
+        const struct agent *child = call_item_agent(run, call, (int64_t)one->needs[i]);
+        size_t at = call->plan->schedule.rank[one->needs[i]];
+        if (call->plan->states[one->needs[i]].status == STEP_COMPLETED)
+            continue;
+        if (!waits_to_be_merged(child))
+            return NULL;
+        if (first == NULL || at < rank) {
+            first = child;
+            rank = at;
+        }
+    }
+    return first != NULL ? run->agents[first->no] : NULL;
+}
+
+struct agent *plan_needs_merged(const struct run *run, const struct agent *agent)
+{
+    for (size_t k = 0; agent->phase == PHASE_TOOLS && k < agent->call_count; k++) {
+        const struct call *call = &agent->calls[k];
+        const struct plan_run *plan = call->state == CALL_RUNNING ? call->plan : NULL;
+        for (size_t i = 0; plan != NULL && i < plan->plan.count; i++) {
+            size_t step = plan->schedule.order[i];
+            struct agent *child =
+                plan->states[step].status == STEP_PENDING ? needed_by(run, call, step) : NULL;
+            if (child != NULL)
+                return child;
+        }
+    }
+    return NULL;
+}
+
+/* --- what a step may spend -------------------------------------------------------------------------------------------------- */
+
 enum counted { COUNT_TOKENS, COUNT_DOLLARS };
 
 /* A step's part of what is left of the budget; what others do not use comes to those that have not started. */

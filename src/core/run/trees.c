@@ -1,8 +1,8 @@
 /* Trees: agents that can write work in files of their own. A child's tree is made from its parent's before it starts, and merged into
  * it when its work is done; the root's is made before its first call. What is merged is merged in one order, by step and then by
- * spawn, whoever finished first: a tree waits until those before it are closed. Work that is not merged stays on its branch. The
- * files themselves are the shell's: EFFECT_ISOLATE and EFFECT_MERGE. Pure. */
-#include "core/run/state.h"
+ * spawn, whoever finished first: a tree waits until those before it are closed, unless it is all that a step of a plan waits for.
+ * Work that is not merged stays on its branch. The files themselves are the shell's: EFFECT_ISOLATE and EFFECT_MERGE. Pure. */
+#include "core/run/plan_run.h"
 
 bool tree_isolates(const struct agent *agent)
 {
@@ -125,7 +125,9 @@ void trees_advance(struct deciding *d, struct agent *parent)
         bool over = child->phase == PHASE_DONE; /* closed, or held */
         if (over || kept || !is_awaited(parent, child))
             continue;
-        if (child->phase == PHASE_LEAVING)
+        if (child->phase != PHASE_LEAVING)
+            child = plan_needs_merged(d->run, parent);
+        if (child != NULL)
             begin(d, child, NULL);
         return; /* whoever comes behind it waits for it */
     }
