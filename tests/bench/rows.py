@@ -224,10 +224,13 @@ def stall(bench, row, children, turns):
     with open(found, encoding="ascii") as file:
         seen = json.load(file)
     row.wall, row.peak_mb = sample.wall, sample.peak_kb / 1024
-    row.note = "p50 %.1f, p99 %.1f, p99.9 %.1f, longest %.1f ms; %.0f commands/s; p99 of a process that only sleeps: %.1f ms" % (
-        seen["p50_ms"], seen["p99_ms"], seen["p999_ms"], seen["longest_ms"], children * turns / sample.wall, sleeper.p99_ms)
-    # Where others use the machine up, nobody is woken in time.
-    row.judge("p99 ≤ 5 ms, or 1.5x a sleeper", ("p99 ms", seen["p99_ms"], max(5, 1.5 * sleeper.p99_ms)))
+    row.note = ("late: p50 %.1f, p99 %.1f, p99.9 %.1f, longest %.1f ms; without the wait for a core: p99 %.1f, longest %.1f ms; "
+                "%.0f commands/s; p99 of a process that only sleeps: %.1f ms") % (
+        seen["p50_ms"], seen["p99_ms"], seen["p999_ms"], seen["longest_ms"], seen["blocked_p99_ms"], seen["blocked_longest_ms"],
+        children * turns / sample.wall, sleeper.p99_ms)
+    # The commands use all cores up: then nobody is woken in time, and what the loop itself takes is what counts.
+    row.judge("p99 ≤ 5 ms without waits for a core, late ≤ 1.5x a sleeper", ("p99 ms", seen["blocked_p99_ms"], 5),
+              ("late p99 ms", seen["p99_ms"], max(5, 1.5 * sleeper.p99_ms)))
 
 
 def resume(bench, row, events):
