@@ -60,7 +60,7 @@ static struct str render(struct live *live, const struct agent *agent, const str
     size_t bytes = rendered->fragments.n;
     for (size_t i = rendered->message_count; i < agent->message_count; i++)
         bytes += agent->messages[i].text.n;
-    if (bytes > FRAGMENTS_LARGE)
+    if (bytes > FRAGMENTS_LARGE && bytes >= rendered->fragments.capacity)
         buf_expect(&rendered->fragments, bytes + bytes / 16 + FRAGMENTS_LARGE);
     for (; rendered->message_count < agent->message_count; rendered->message_count++)
         ops->render(&agent->messages[rendered->message_count], &rendered->fragments);

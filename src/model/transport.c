@@ -181,7 +181,7 @@ int transport_start(struct model_client *client, const struct model_request *req
     struct buf url, authorization, body;
     buf_init(&url, HTTP_URL_MAX);
     buf_init(&authorization, 8192);
-    buf_init(&body, TRANSPORT_BODY_MAX);
+    http_body(client->http, TRANSPORT_BODY_MAX, &body);
     struct model_call *call = calloc(1, sizeof *call);
     if (!call)
         abort();

@@ -12,6 +12,9 @@
 
 #define DEADLINE_MAX_MS ((int64_t)30 * 24 * 3600 * 1000)
 #define SPARES_MAX 512 /* finished transfers that wait to be used again */
+/* Bodies whose memory is worth keeping: below, malloc is as good, and above, it is too much to keep. */
+#define BODY_LEAST 4096
+#define BODY_MOST ((size_t)128 << 10)
 
 int http_global_init(struct err *err)
 {
@@ -40,6 +43,28 @@ static void transfer_closed(uv_handle_t *handle)
     client_settle(http);
 }
 
+void http_body(struct http *http, size_t max, struct buf *body)
+{
+    buf_init(body, max);
+    if (http->body_count == 0)
+        return;
+    *body = http->bodies[--http->body_count];
+    body->max = max;
+}
+
+/* Nobody needs the body any more. */
+static void body_leave(struct http *http, struct buf *body)
+{
+    if (http->state != CLIENT_OPEN || http->body_count == HTTP_SPARE_BODIES ||
+        body->capacity < BODY_LEAST || body->capacity > BODY_MOST) {
+        buf_release(body);
+        return;
+    }
+    buf_clear(body);
+    http->bodies[http->body_count++] = *body;
+    buf_init(body, 0);
+}
+
 static void transfer_free(struct http_transfer *transfer)
 {
     curl_easy_cleanup(transfer->easy);
@@ -60,7 +85,7 @@ static void transfer_release(struct http_transfer *transfer)
         return;
     }
     uv_timer_stop(&transfer->timer);
-    buf_release(&transfer->body);
+    body_leave(http, &transfer->body);
     free(transfer->failure);
     transfer->failure = NULL;
     transfer->next = http->spares;
@@ -303,7 +328,7 @@ static void on_waits(struct http_pool *pool, CURL *easy)
         return;
     curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)0);
     curl_easy_setopt(easy, CURLOPT_POSTFIELDS, "");
-    buf_release(&transfer->body);
+    body_leave(transfer->http, &transfer->body);
 }
 
 static void on_settled(struct http_pool *pool)
@@ -355,6 +380,8 @@ void http_free(struct http *http)
         http->spares = spare->next;
         transfer_free(spare);
     }
+    while (http->body_count > 0)
+        buf_release(&http->bodies[--http->body_count]);
     client_settle(http);
 }
 

@@ -88,6 +88,9 @@ struct http *http_new(uv_loop_t *loop);
  * handles are closed. May be called from a handler. */
 void http_free(struct http *http);
 
+/* An empty buf for a request's body, with the memory of one that has left where there is some: a conversation of tens of KB is sent
+ * with every turn. */
+void http_body(struct http *http, size_t max, struct buf *body);
 /* -1 (class CONFIG or BUG) when nothing was started: `done` will not be called. */
 int http_start(struct http *http, const struct http_request *request,
                struct http_transfer **transfer, struct err *err) NODISCARD;

@@ -8,12 +8,16 @@
 #include "net/http_explain.h"
 #include "net/http_pool.h"
 
+#define HTTP_SPARE_BODIES 32
+
 struct http {
     struct http_pool pool;           /* first: the pool's callbacks get the client from it */
     struct http_transfer *transfers; /* doubly linked, newest first */
     struct http_transfer
         *spares; /* linked by next: preparing a handle costs as much as a request */
     size_t spare_count;
+    struct buf bodies[HTTP_SPARE_BODIES]; /* empty, with the memory of bodies that have left */
+    size_t body_count;
     char *authorities; /* file of SSL_CERT_FILE, or NULL: the system's */
     enum { CLIENT_OPEN, CLIENT_CLOSING, CLIENT_CLOSED } state;
     /* The last URL, checked: thousands of requests go to the same one. */
