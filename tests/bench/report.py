@@ -3,6 +3,7 @@ import os
 import platform
 import time
 
+import measure
 import rows
 
 SYNCHRONOUS = {0: "OFF", 1: "NORMAL", 2: "FULL", 3: "EXTRA"}
@@ -52,7 +53,9 @@ def table(bench, results, quick):
             "not asked" if synchronous is None else "%d (%s)" % (synchronous, SYNCHRONOUS.get(synchronous, "?"))),
         "The root starts at most %d children with one reply, all 10,000 where they live at once; the bare clients send "
         "in the same waves." % rows.WAVE,
-        "RSS is the peak of cadre's process; rows with up to 100 children are medians of 5 rounds, with 1,000 of 3.",
+        "RSS is the peak of cadre's process as it was at most %.0f ms before its end, %.0f ms in runs of over %.1f s." % (
+            measure.EARLY_SECONDS * 1000, measure.SAMPLE_SECONDS * 1000, measure.EARLY_FOR),
+        "Rows with up to 100 children are medians of 5 rounds, with 1,000 of 3.",
     ]
     return "\n".join(head) + "\n\n" + "\n".join(lines)
 
