@@ -3,7 +3,9 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "base/json.h"
 #include "cli/demo.h"
+#include "cli/next.h"
 #include "cli/wire.h"
 
 static enum exit_code run(struct invocation *invocation);
@@ -19,25 +21,53 @@ const struct command cmd_demo = {
     .name = "demo",
     .summary = "see it work: a plan, many children, walls, a crash, proofs; needs no model",
     .usage = "[--keep]",
+    .details =
+        "It ends with the next command for each thing that it finds on this machine: a model "
+        "by config or key, a local\n"
+        "server, other agents that can call cadre.",
     .example = "cadre demo",
     .options = options,
     .run = run,
 };
 
-/* The next command, for what this machine has. */
+static void print_json(struct output *output, const struct next *next)
+{
+    struct buf line;
+    struct jw w;
+    buf_init(&line, 16384);
+    jw_init(&w, &line);
+    jw_object(&w);
+    jw_ktext(&w, "type", "next");
+    jw_ktext(&w, "command", next->command);
+    jw_ktext(&w, "why", next->why);
+    jw_end_object(&w);
+    output_json(output, &line);
+    buf_release(&line);
+}
+
+/* The next command, for what this machine has; behind each, as a comment of the shell, why. */
 static void point_on(const struct demo *demo)
 {
-    static const char *const keys[] = {"OPENAI_API_KEY", "ANTHROPIC_API_KEY"};
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        const char *key = getenv(keys[i]);
-        if (key != NULL && key[0] != '\0') {
-            output_print(demo->output, "Next, with your %s: cadre run \"Summarise README.md\"\n",
-                         keys[i]);
-            return;
+    struct next_found *found = calloc(1, sizeof *found);
+    struct next next[NEXT_MAX];
+    if (found == NULL)
+        abort();
+    next_look(demo->program, found);
+    size_t count = next_propose(found, next);
+    if (demo->output->format == OUTPUT_TEXT)
+        output_print(demo->output, "\nNext, for what is on this machine:\n");
+    for (size_t i = 0; i < count; i++) {
+        if (demo->output->format == OUTPUT_JSON) {
+            print_json(demo->output, &next[i]);
+            continue;
         }
+        output_print(demo->output, "  ");
+        output_clean(demo->output, str_from(next[i].command), UTF8_ONE_LINE);
+        output_print(demo->output, "  # ");
+        output_clean(demo->output, str_from(next[i].why), UTF8_ONE_LINE);
+        output_print(demo->output, "\n");
     }
-    output_print(demo->output, "Next, with a model of your own: cadre doctor finds a local server, "
-                               "then cadre run \"Summarise README.md\"\n");
+    free(found);
 }
 
 static void close_curtain(struct demo *demo)
@@ -45,12 +75,12 @@ static void close_curtain(struct demo *demo)
     bool keep = arguments_has(&demo->invocation->arguments, "keep");
     if (!keep)
         demo_strike(demo);
-    if (demo->output->format != OUTPUT_TEXT)
-        return;
-    output_print(demo->output, "\n%s\n",
-                 demo->failures == 0 ? "Every guarantee held." : "Not every guarantee held.");
-    if (keep)
-        output_print(demo->output, "Look around: cadre runs --store %s\n", demo->store);
+    if (demo->output->format == OUTPUT_TEXT) {
+        output_print(demo->output, "\n%s\n",
+                     demo->failures == 0 ? "Every guarantee held." : "Not every guarantee held.");
+        if (keep)
+            output_print(demo->output, "Look around: cadre runs --store %s\n", demo->store);
+    }
     point_on(demo);
 }
 

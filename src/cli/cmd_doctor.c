@@ -239,7 +239,7 @@ static void check_model(struct patient *patient, struct finding *finding)
     struct localserver server;
     struct err err = ERR_INIT;
     if (model == NULL) {
-        if (localserver_find(&patient->found, &err) == 0)
+        if (localserver_find(LOCALSERVER_FIND_MS, &patient->found, &err) == 0)
             find(finding, VERDICT_OK, "%s from the server at %s", patient->found.model,
                  patient->found.base_url);
         else

@@ -194,11 +194,12 @@ out:
     return result;
 }
 
-int localserver_find(struct localserver *server, struct err *err)
+int localserver_find(int deadline_ms, struct localserver *server, struct err *err)
 {
     static const char *const places[] = {"http://127.0.0.1:11434/v1", "http://127.0.0.1:8080/v1"};
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        if (localserver_ask(str_from(places[i]), LOCALSERVER_DEADLINE_MS, server, err) == 0)
+    const int count = sizeof places / sizeof places[0];
+    for (int i = 0; i < count; i++) {
+        if (localserver_ask(str_from(places[i]), deadline_ms / count, server, err) == 0)
             return 0;
     }
     *server = (struct localserver){0}; /* nothing of the last one that was asked */

@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 
-#define LOCALSERVER_DEADLINE_MS 300
+#define LOCALSERVER_FIND_MS 600 /* for commands that need a model */
 
 struct localserver {
     char base_url[256]; /* "http://127.0.0.1:11434/v1" */
@@ -18,7 +18,7 @@ struct localserver {
  * PROVIDER: the answer is no list of models. USAGE: an address that this cannot ask (https). */
 int localserver_ask(struct str base_url, int deadline_ms, struct localserver *server,
                     struct err *err) NODISCARD;
-/* The first server that answers on loopback, port 11434, then 8080. NOT_FOUND: none. */
-int localserver_find(struct localserver *server, struct err *err) NODISCARD;
+/* The first server that answers on loopback, port 11434, then 8080; each has half of the time. NOT_FOUND: none. */
+int localserver_find(int deadline_ms, struct localserver *server, struct err *err) NODISCARD;
 
 #endif

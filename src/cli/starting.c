@@ -15,7 +15,7 @@ static int find_model(struct wire *wire, struct err *err)
     struct localserver server;
     if (wire_config(wire)->settings.model_count > 0)
         return 0;
-    if (localserver_find(&server, err) == 0)
+    if (localserver_find(LOCALSERVER_FIND_MS, &server, err) == 0)
         return wire_local_model(wire, str_from(server.base_url), str_from(server.model), err);
     return err_set(
         err, ERR_CONFIG,

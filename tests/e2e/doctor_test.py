@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -462,8 +463,9 @@ class ChoiceTest(unittest.TestCase):
         with Workspace(config=config) as space:
             space.damaged = True  # runs that reach nobody are not what is looked at here
             arguments = command or ["run", *flags, "--timeout", "5s", "do it"]
+            store = [] if arguments[0] == "demo" else ["--store", str(space.store)]  # the demo has one of its own
             order = {"ports": ports, "directory": str(space.files), "environment": {**space.environment, **(env or {})},
-                     "arguments": [arguments[0], "--store", str(space.store), *arguments[1:]]}
+                     "arguments": [arguments[0], *store, *arguments[1:]]}
             process = Process([sys.executable, "-B", __file__, "--inside", json.dumps(order)], dict(os.environ),
                               space.files)
             self.assertEqual(process.end(), 0, process.errors)
@@ -531,6 +533,23 @@ class ChoiceTest(unittest.TestCase):
     def test_doctor_does_not_measure_a_found_server_that_runs_would_not_use(self):
         done = self.choose(command=["doctor", "--json"], ports=(8080,), config=CONFIG)
         self.assertEqual([line for line in json_lines(done["out"]) if line["type"] == "measurement"], [])
+
+    def test_the_demo_ends_with_the_next_command_for_each_thing_that_it_finds(self):
+        with tempfile.TemporaryDirectory(prefix="cadre-path-") as programs:
+            for name in ("claude", "opencode"):
+                (Path(programs) / name).write_text("#!/bin/sh\n")
+                (Path(programs) / name).chmod(0o755)
+            (Path(programs) / "cadre").symlink_to(program("CADRE"))
+            done = self.choose(command=["demo", "--json"], ports=(8080,),
+                               env={"PATH": f"{programs}:/usr/bin:/bin", "OPENAI_API_KEY": "sk-secret"})
+        found = [(line["command"], line["why"]) for line in json_lines(done["out"]) if line["type"] == "next"]
+        self.assertEqual([command for command, _ in found], [
+            'cadre run "Summarise README.md"',
+            'cadre run --base-url http://127.0.0.1:8080/v1 --model model-8080 "Summarise README.md"',
+            'cadre run --json "Summarise README.md"'])
+        self.assertEqual(found[0][1], "asks gpt-4.1-mini, from OPENAI_API_KEY")
+        self.assertIn("claude, opencode", found[2][1])
+        self.assertNotIn("sk-secret", done["out"] + done["err"])
 
 
 if __name__ == "__main__":
