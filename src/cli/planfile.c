@@ -17,39 +17,6 @@ static bool is_typed(const struct yaml_node *node)
     return false;
 }
 
-static bool is_json(struct str text)
-{
-    struct err unused = ERR_INIT;
-    struct js *value = js_parse(text, &unused);
-    js_free(value);
-    return value != NULL;
-}
-
-/* Nesting is bounded by the YAML reader. */
-static void print(const struct yaml_node *node, struct buf *out)
-{
-    bool mapping = node->kind == YAML_MAPPING;
-    if (node->kind == YAML_SCALAR) {
-        if (yaml_is_null(node))
-            buf_text(out, "null");
-        else if (node->style == YAML_PLAIN && is_typed(node) && is_json(node->text))
-            buf_str(out, node->text);
-        else
-            json_quote(out, node->text);
-        return;
-    }
-    buf_char(out, mapping ? '{' : '[');
-    for (const struct yaml_node *item = node->first; item; item = item->next) {
-        buf_text(out, item != node->first ? "," : "");
-        if (mapping) {
-            json_quote(out, item->key->text);
-            buf_char(out, ':');
-        }
-        print(item, out);
-    }
-    buf_char(out, mapping ? '}' : ']');
-}
-
 static int read_yaml(struct arena *arena, struct planfile *file, struct js **value, struct err *err)
 {
     struct buf json;
@@ -59,7 +26,7 @@ static int read_yaml(struct arena *arena, struct planfile *file, struct js **val
         return err_set(err, file->source.class, "%.*s is empty: a plan has a goal and steps",
                        STR_FMT(file->source.name));
     buf_init(&json, (size_t)16 << 20);
-    print(file->root, &json);
+    yaml_print_json(file->root, is_typed, &json);
     *value = json.failed ? NULL : js_parse(buf_view(&json), err);
     buf_release(&json);
     return *value ? 0 : err_prefix(err, "%.*s", STR_FMT(file->source.name));

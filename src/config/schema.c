@@ -1,47 +1,10 @@
-/* A JSON Schema written as YAML: becomes JSON, is checked (core/contract/schema.h), and an error is traced back to its line. Plain
- * scalars that JSON knows (numbers, true, false, null) are what they look like, everything else is a text. Runs on the main thread
- * before the loop starts. */
+/* A JSON Schema written as YAML: becomes JSON, is checked (core/contract/schema.h), and an error is traced back to its line. Runs on
+ * the main thread before the loop starts. */
 #include "config/schema.h"
 
 #include <stdio.h>
 
 #include "core/contract/schema.h"
-
-static bool is_json_scalar(const struct yaml_node *node)
-{
-    struct err unused = ERR_INIT;
-    if (node->style != YAML_PLAIN || node->text.n == 0 || strchr("\"[{", node->text.p[0]) != NULL)
-        return false;
-    struct js *value = js_parse(node->text, &unused);
-    js_free(value);
-    return value != NULL;
-}
-
-/* Nesting is bounded by the YAML reader. */
-static void print(const struct yaml_node *node, struct buf *out)
-{
-    bool mapping = node->kind == YAML_MAPPING;
-    if (node->kind == YAML_SCALAR) {
-        if (yaml_is_null(node))
-            buf_text(out, "null");
-        else if (is_json_scalar(node))
-            buf_str(out, node->text);
-        else
-            json_quote(out, node->text);
-        return;
-    }
-    buf_char(out, mapping ? '{' : '[');
-    for (const struct yaml_node *item = node->first; item; item = item->next) {
-        if (item != node->first)
-            buf_char(out, ',');
-        if (mapping) {
-            json_quote(out, item->key->text);
-            buf_char(out, ':');
-        }
-        print(item, out);
-    }
-    buf_char(out, mapping ? '}' : ']');
-}
 
 /* One name of a pointer: "~1" is a slash, "~0" a tilde. */
 static bool is_named(const struct yaml_node *item, size_t index, const char *name, size_t n)
@@ -86,7 +49,7 @@ int config_schema_read(struct arena *arena, const struct yaml_node *node, struct
     struct schema_place place = {""};
     struct err problem = ERR_INIT;
     buf_init(&text, SCHEMA_BYTES_MAX);
-    print(node, &text);
+    yaml_print_json(node, NULL, &text);
     if (text.failed)
         err_set(&problem, ERR_CONFIG, "a schema may have at most %d bytes", SCHEMA_BYTES_MAX);
     struct js *schema =

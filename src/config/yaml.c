@@ -5,6 +5,7 @@
 
 #include <libfyaml.h>
 
+#include "base/json.h"
 #include "base/utf8.h"
 
 enum { DEPTH_MAX = 16, NODES_MAX = 8192, MEMBERS_MAX = 1024 };
@@ -255,4 +256,38 @@ const char *yaml_found(const struct yaml_node *node)
     if (node->kind == YAML_LIST)
         return "a list";
     return yaml_is_null(node) ? "nothing" : NULL;
+}
+
+static bool is_json_scalar(struct str text)
+{
+    struct err unused = ERR_INIT;
+    struct js *value = js_parse(text, &unused);
+    enum js_kind kind = js_kind(value);
+    js_free(value);
+    return kind == JS_BOOL || kind == JS_INT || kind == JS_REAL;
+}
+
+/* Nesting is bounded by the reader. */
+void yaml_print_json(const struct yaml_node *node, yaml_typed_fn *typed, struct buf *out)
+{
+    bool mapping = node->kind == YAML_MAPPING;
+    if (node->kind == YAML_SCALAR) {
+        if (yaml_is_null(node))
+            buf_text(out, "null");
+        else if (node->style == YAML_PLAIN && (!typed || typed(node)) && is_json_scalar(node->text))
+            buf_str(out, node->text);
+        else
+            json_quote(out, node->text);
+        return;
+    }
+    buf_char(out, mapping ? '{' : '[');
+    for (const struct yaml_node *item = node->first; item; item = item->next) {
+        buf_text(out, item != node->first ? "," : "");
+        if (mapping) {
+            json_quote(out, item->key->text);
+            buf_char(out, ':');
+        }
+        yaml_print_json(item, typed, out);
+    }
+    buf_char(out, mapping ? '}' : ']');
 }

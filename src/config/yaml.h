@@ -3,6 +3,7 @@
 #ifndef CADRE_CONFIG_YAML_H
 #define CADRE_CONFIG_YAML_H
 
+#include "base/buf.h"
 #include "config/source.h"
 
 enum yaml_kind { YAML_SCALAR, YAML_MAPPING, YAML_LIST };
@@ -24,6 +25,11 @@ int yaml_parse(struct arena *arena, const struct config_source *source, struct y
                struct err *err) NODISCARD;
 /* A plain scalar that YAML reads as null: nothing, ~ or null. */
 bool yaml_is_null(const struct yaml_node *node);
+/* Whether a plain scalar may be a number or a switch here. */
+typedef bool yaml_typed_fn(const struct yaml_node *node);
+/* Appends the node as JSON. A plain scalar that JSON knows as a number, true or false is that wherever `typed` says so (NULL:
+ * everywhere); what yaml_is_null calls nothing is null; every other scalar is a text, and so is a mapping's key. */
+void yaml_print_json(const struct yaml_node *node, yaml_typed_fn *typed, struct buf *out);
 /* "a mapping", "a list", "nothing", for messages; NULL for any other scalar. */
 const char *yaml_found(const struct yaml_node *node);
 
