@@ -243,49 +243,52 @@ static enum exit_code tell(struct output *output, const struct opened *plan)
     return plan->file.problems.found > 0 ? EXIT_CODE_USAGE : EXIT_CODE_DONE;
 }
 
-static enum exit_code check(struct invocation *invocation)
+/* Opens the plan, tells what is wrong with it, and shows one that can be carried out. */
+static enum exit_code present(struct invocation *invocation,
+                              void (*print)(struct invocation *, const struct opened *))
 {
-    struct output *output = &invocation->output;
     struct opened plan = {0};
     struct err err = ERR_INIT;
     enum exit_code code;
-    if (open_plan(&plan, invocation, &err) != 0) {
+    if (open_plan(&plan, invocation, &err) != 0)
         code = command_fail(invocation, &err);
-        goto out;
-    }
-    code = tell(output, &plan);
-    if (output->format == OUTPUT_JSON) {
-        json_check(output, &plan);
-    } else if (code == EXIT_CODE_DONE) {
-        output_print(output, "A plan of %zu step%s. ", plan.file.plan.count,
-                     plan.file.plan.count == 1 ? "" : "s");
-        print_path(output, &plan);
-    }
-out:
+    else if ((code = tell(&invocation->output, &plan)) == EXIT_CODE_DONE)
+        print(invocation, &plan);
+    else if (invocation->output.format == OUTPUT_JSON)
+        json_check(&invocation->output, &plan);
     arena_release(&plan.arena);
     return code;
 }
 
-static enum exit_code show(struct invocation *invocation)
+static void print_check(struct invocation *invocation, const struct opened *plan)
 {
     struct output *output = &invocation->output;
-    struct opened plan = {0};
-    struct err err = ERR_INIT;
-    enum exit_code code;
-    if (open_plan(&plan, invocation, &err) != 0) {
-        code = command_fail(invocation, &err);
-        goto out;
+    size_t count = plan->file.plan.count;
+    if (output->format == OUTPUT_JSON) {
+        json_check(output, plan);
+        return;
     }
-    code = tell(output, &plan);
-    if (output->format == OUTPUT_JSON && code == EXIT_CODE_DONE)
-        json_show(output, &plan);
-    else if (output->format == OUTPUT_JSON)
-        json_check(output, &plan);
-    else if (code == EXIT_CODE_DONE && arguments_has(&invocation->arguments, "yaml"))
-        print_yaml(output, &plan.file.plan);
-    else if (code == EXIT_CODE_DONE)
-        print_plan(output, &plan);
-out:
-    arena_release(&plan.arena);
-    return code;
+    output_print(output, "A plan of %zu step%s. ", count, count == 1 ? "" : "s");
+    print_path(output, plan);
+}
+
+static enum exit_code check(struct invocation *invocation)
+{
+    return present(invocation, print_check);
+}
+
+static void print_show(struct invocation *invocation, const struct opened *plan)
+{
+    struct output *output = &invocation->output;
+    if (output->format == OUTPUT_JSON)
+        json_show(output, plan);
+    else if (arguments_has(&invocation->arguments, "yaml"))
+        print_yaml(output, &plan->file.plan);
+    else
+        print_plan(output, plan);
+}
+
+static enum exit_code show(struct invocation *invocation)
+{
+    return present(invocation, print_show);
 }
