@@ -57,9 +57,10 @@ static int write_file(const struct scope *scope, struct scope_allow allow, struc
     if (!there && none.class != ERR_NOT_FOUND) {
         *err = none;
         result = -1;
-    } else if (!there || existing == EXISTING_REPLACED) {
-        result = place_write(&place, text, there ? PLACE_EXPECTS_FILE : PLACE_EXPECTS_NOTHING, path,
-                             err);
+    } else if (!there) {
+        result = place_create(&place, text, path, err);
+    } else if (existing == EXISTING_REPLACED) {
+        result = place_write(&place, text, PLACE_EXPECTS_FILE, path, err);
     }
     place_close(&place);
     return result;
@@ -75,6 +76,7 @@ int publication_write(const struct publication *publication, struct err *err)
         return 0;
     if (scope_open(&scope, publication->workspace.p, err) != 0)
         return -1;
+    /* First, and with nothing beside it: a kill at any point leaves nothing in .cadre that git would show. */
     int result = write_file(&scope, allow, STR(IGNORE_PATH), STR("*\n"), EXISTING_KEPT, err);
     for (const struct publication_file *file = publication->first; file != NULL && result == 0;
          file = file->next)

@@ -265,6 +265,32 @@ out:
     return result;
 }
 
+/* The name of an open file, for linkat. */
+static int link_unnamed(const struct place *place, int fd)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, path, place->directory, place->name, AT_SYMLINK_FOLLOW);
+}
+
+int place_create(const struct place *place, struct str content, struct str call, struct err *err)
+{
+    struct stat old;
+    if (check_target(place, PLACE_EXPECTS_NOTHING, &old, err) != 0)
+        return -1;
+    int fd = openat(place->directory, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    bool linked =
+        fd >= 0 && write_all(fd, content) == 0 && fsync(fd) == 0 && link_unnamed(place, fd) == 0;
+    int number = errno;
+    if (fd >= 0)
+        close(fd);
+    if (!linked && number == EEXIST)
+        return scope_explain(err, number, place->path);
+    if (!linked)
+        return place_write(place, content, PLACE_EXPECTS_NOTHING, call, err);
+    return sync_directory(place->directory) == 0 ? 0 : scope_explain(err, errno, place->path);
+}
+
 int place_delete(const struct place *place, struct err *err)
 {
     struct stat status;

@@ -37,6 +37,10 @@ NODISCARD int place_read(const struct place *place, struct scope_file *file, str
  * had left behind. */
 NODISCARD int place_write(const struct place *place, struct str content, enum place_expects expects,
                           struct str call, struct err *err);
+/* Writes a file where there is none. It is there whole or not at all, and nothing else is in its directory meanwhile: for a file that
+ * tells others what to make of the directory. On a file system without unnamed files, as place_write. */
+NODISCARD int place_create(const struct place *place, struct str content, struct str call,
+                           struct err *err);
 /* Removes what a write of that name left behind, if anything. */
 void place_sweep(const struct place *place, struct str call);
 /* Removes a regular file. */
