@@ -1,6 +1,7 @@
 """Runs programs and measures them: wall time, CPU time, memory. Knows the server and the bare clients, not the rows."""
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -10,8 +11,8 @@ import urllib.request
 
 PROGRAMS = ("server", "curl", "epoll", "journal", "sandbox", "git")
 SAMPLE_SECONDS = 0.02
-CONFIG = """\
 EARLY_SECONDS, EARLY_FOR = 0.002, 0.1  # a run may be over after 0.02 s: so often as long as it is this young
+CONFIG = """\
 llm:
   providers:
     bench: {{base_url: "http://127.0.0.1:{port}/v1", max_concurrent: 10000}}
@@ -20,7 +21,7 @@ llm:
   pools:
     default: [{{model: bench}}]
 mode: auto
-isolation: {{children: false}}
+isolation: {{children: {isolation}}}
 sub_agent:
   max_depth: {depth}
   attempt_timeout_ms: 60m
@@ -126,12 +127,15 @@ class Server:
     """The fast server, with one shape; ends with the `with` block."""
 
     def __init__(self, bench, *options):
-        self.child = subprocess.Popen([bench.program("server"), *map(str, options)], stdin=subprocess.PIPE,
-                                      stdout=subprocess.PIPE, text=True)
-        line = self.child.stdout.readline()
-        if not line:
+        self.start([bench.program("server"), *map(str, options)])
+
+    def start(self, command):
+        """The first line of such a server ends with its port."""
+        self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        port = re.search(r"(\d+)(/v1)?$", self.child.stdout.readline())
+        if not port:
             raise Failed("the server did not start")
-        self.port = int(line)
+        self.port = int(port[1])
 
     def __enter__(self):
         return self
@@ -165,6 +169,19 @@ class Server:
             time.sleep(0.05)
 
 
+class ScriptedServer(Server):
+    """The strict server, with a script (docs/scripted-model.md): for rows in which the model's own time counts."""
+
+    def __init__(self, bench, script):
+        path = os.path.join(bench.directory, "script.json")
+        with open(path, "w", encoding="ascii") as file:
+            json.dump(script, file)
+        self.start([bench.program("scripted"), "--script", path, "--until-eof"])
+
+    def stats(self):
+        return json.loads(self.get("_stats"))
+
+
 class Bench:
     """Where things are, and how much time is left."""
 
@@ -181,7 +198,7 @@ class Bench:
         self.stores = 0
 
     def program(self, name):
-        return os.path.join(self.build, "cadre" if name == "cadre" else "tests/bench-" + name)
+        return os.path.join(self.build, {"cadre": "cadre", "scripted": "cadre-scripted"}.get(name, "tests/bench-" + name))
 
     def left(self):
         left = self.end - time.monotonic()
@@ -198,12 +215,12 @@ class Bench:
             if os.path.exists(store + ending):
                 os.unlink(store + ending)
 
-    def cadre(self, server, store, *words, depth=1, more="", variables=None):
+    def cadre(self, server, store, *words, depth=1, isolation="false", more="", variables=None, workspace=None):
         config = os.path.join(self.directory, "cadre.yaml")
         with open(config, "w", encoding="ascii") as file:
-            file.write(CONFIG.format(port=server.port, depth=depth) + more)
+            file.write(CONFIG.format(port=server.port, depth=depth, isolation=isolation) + more)
         return Process([self.program("cadre"), *words, "--quiet", "--config", config, "--store", store],
-                       self.workspace, {**self.environment, **(variables or {})}, self.left())
+                       workspace or self.workspace, {**self.environment, **(variables or {})}, self.left())
 
     def cadre_run(self, server, store, concurrent=100000, depth=1):
         return self.cadre(server, store, "run", "root", "--max-concurrent", str(concurrent), depth=depth)
@@ -236,21 +253,32 @@ class Bench:
         return done.stdout.splitlines()
 
 
-def count_events(store):
+def query(store, sql, *values):
     connection = sqlite3.connect("file:%s?mode=ro" % store, uri=True)
     try:
-        return connection.execute("SELECT count(*) FROM events").fetchone()[0]
+        return connection.execute(sql, values).fetchall()
     finally:
         connection.close()
+
+
+def count_events(store):
+    return query(store, "SELECT count(*) FROM events")[0][0]
 
 
 def count_failed_calls(store):
-    connection = sqlite3.connect("file:%s?mode=ro" % store, uri=True)
-    try:
-        return connection.execute("SELECT count(*) FROM event_log WHERE type = 'tool.finished'"
-                                  " AND json_extract(payload_json, '$.outcome') <> 'ok'").fetchone()[0]
-    finally:
-        connection.close()
+    return query(store, "SELECT count(*) FROM event_log WHERE type = 'tool.finished'"
+                        " AND json_extract(payload_json, '$.outcome') <> 'ok'")[0][0]
+
+
+def spans(store, begins, ends):
+    """Milliseconds from each event of the first type to the next one of the second type of the same agent."""
+    begun, found = {}, []
+    for agent, kind, at in query(store, "SELECT agent_id, type, ts FROM event_log WHERE type IN (?, ?) ORDER BY seq", begins, ends):
+        if kind == begins:
+            begun[agent] = at
+        elif agent in begun:
+            found.append(at - begun.pop(agent))
+    return found
 
 
 # Sleeps for a millisecond at a time until its input ends, and prints the delay that 99 of 100 moments do not exceed.

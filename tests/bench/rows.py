@@ -8,6 +8,7 @@ import sys
 import time
 
 import measure
+import planned
 
 LEADS_MAX = 128
 WAVE = 1000  # children that the root starts with one reply
@@ -281,6 +282,9 @@ def run_all(bench, quick, only):
     add("confined true", confined, 50 if quick else 300)
     add("loop stall, 8 agents with shells and git", stall, 8, 9 if quick else 60)
     add("%d writers, 2000 files" % (10 if quick else 100), writers, 10 if quick else 100, 2000)
+    for review in (False,) if quick else (False, True):
+        add("plan of %d steps in trees, %s" % (len(planned.STEPS), "reviewed" if review else "no review"), planned.measure_plan,
+            review, 1 if quick else 3)
     for context in (False, True):
         for children in FANS[:3 if quick and context else 4 if quick else 5]:
             name = "K=%d, %d tool turns%s" % (children, TOOL_TURNS, ", 30 KB requests" if context else "")
