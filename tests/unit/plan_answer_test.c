@@ -255,6 +255,46 @@ static void a_single_step_alone_is_a_plan(void **state)
     check_str(f->plan.steps[0].title, "The goal");
 }
 
+/* A model that reached its output limit in the middle of the steps. */
+static void what_is_left_of_an_answer_that_was_cut_is_no_plan(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const texts[] = {
+        "{\"steps\":[{\"title\":\"One\"},{\"title\":\"Two\"},{\"title\":\"Th",
+        "[{\"title\":\"One\",\"description\":\"x\"},{\"title\":\"Two\",\"descr",
+        "{\"completion_criteria\":[\"the tests pass\",\"it is there\"],\"steps\":[{\"title\":\"O",
+        "{\"steps\":[{\"title\":\"One\",\"success_criteria\":[\"it is there\"],\"role\":\"ex",
+        "{\"steps\":[{\"title\":\"One\",\"subtasks\":[{\"title\":\"Part\"}],\"role\":\"ex",
+        "{\"steps\":[{\"title\":\"One\",\"subtasks\":[{\"title\":\"Part\"}]},{\"title\":\"Tw",
+        "{\"steps\":[{\"title\":oops,\"success_criteria\":[\"it is there\"]}]}",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        answer(f, texts[i]);
+        if (!str_is(f->plan.steps[0].title, "The goal") || f->problems.found == 0)
+            fail_msg("%s: %.*s", texts[i], STR_FMT(f->plan.steps[0].title));
+    }
+}
+
+static void steps_that_are_whole_in_an_answer_that_was_cut_are_the_plan(void **state)
+{
+    struct fixture *f = *state;
+    answer(f,
+           "{\"summary\":\"x\",\"steps\":" TWO ",\"completion_criteria\":[\"the tests pass\",\"it");
+    check_str(shape(f), "a b<a");
+    answer(f, "I look at a[ first.\n{\"steps\":" TWO "}");
+    check_str(shape(f), "a b<a");
+}
+
+static void sentences_are_steps_only_where_there_are_no_others(void **state)
+{
+    struct fixture *f = *state;
+    answer(f, "Of [\"the first file\", \"the second file\"] only one matters:\n" TWO);
+    check_str(shape(f), "a b<a");
+    answer(f, "[\"Look at it\", \"Change it\"]");
+    check_str(shape(f), "step-1 step-2");
+    check_str(f->plan.steps[1].title, "Change it");
+}
+
 static void too_many_steps_are_no_plan(void **state)
 {
     struct fixture *f = *state;
@@ -335,6 +375,9 @@ int main(void)
         TEST(paths_that_cannot_be_used_leave_the_step_with_everything),
         TEST(garbage_becomes_the_goal_as_one_step),
         TEST(a_single_step_alone_is_a_plan),
+        TEST(what_is_left_of_an_answer_that_was_cut_is_no_plan),
+        TEST(steps_that_are_whole_in_an_answer_that_was_cut_are_the_plan),
+        TEST(sentences_are_steps_only_where_there_are_no_others),
         TEST(too_many_steps_are_no_plan),
         TEST(the_longest_answer_is_a_plan_of_bounded_size),
         TEST(texts_are_cleaned_and_cut),

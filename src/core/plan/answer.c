@@ -65,25 +65,48 @@ static bool find_steps(struct reading_answer *r, const struct js *value, int nes
     return false;
 }
 
-/* The first value of the answer that has steps; one that is a step itself does where nothing else is there. Free with js_free. */
+/* Whether steps that were found inside of something broken, or in an answer that was cut, are the plan's own: not what one step says
+ * of itself, such as its criteria or the parts that it has. */
+static bool are_the_plans(const struct reading_answer *r, const struct js *value, size_t open)
+{
+    for (size_t i = 0; js_kind(r->steps) == JS_ARRAY && i < js_count(r->steps); i++)
+        if (!is_step(js_at(r->steps, i)))
+            return false;
+    return open <= 1 && !is_step(value);
+}
+
+/* Nothing but sentences. They are steps where the answer has no others. */
+static bool are_sentences(const struct js *value)
+{
+    for (size_t i = 0; i < js_count(value); i++)
+        if (js_kind(js_at(value, i)) != JS_STRING)
+            return false;
+    return js_kind(value) == JS_ARRAY;
+}
+
+/* The first value of the answer that has steps; a list of sentences, or one that is a step itself, does where nothing else is there.
+ * Free with js_free. */
 static struct js *find_plan(struct reading_answer *r, struct str answer)
 {
     struct finder finder;
-    struct js *value, *single = NULL;
+    struct js *value, *second_best = NULL;
     bool whole;
     finder_init(&finder, utf8_cut(answer, ANSWER_BYTES_MAX));
     while ((value = finder_next(&finder, &whole)) != NULL) {
-        if (find_steps(r, value, 0)) {
-            js_free(single);
+        bool has_steps = find_steps(r, value, 0), sentences = are_sentences(value);
+        if (has_steps && !sentences && (whole || are_the_plans(r, value, finder.open))) {
+            js_free(second_best);
             return value;
         }
-        if (!single && whole && is_step(value))
-            single = value;
+        if (!second_best && whole && (has_steps || is_step(value)))
+            second_best = value;
         else
             js_free(value);
     }
-    r->single = single;
-    return single;
+    r->steps = r->around = NULL;
+    if (!find_steps(r, second_best, 0))
+        r->single = second_best;
+    return second_best;
 }
 
 /* --- reading a step ----------------------------------------------------------------------------------------- */

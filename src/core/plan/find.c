@@ -135,10 +135,11 @@ struct js *finder_next(struct finder *finder, bool *whole)
         finder->work -= looked;
         struct js *value = end ? parse((struct str){text.p + at, end - at}) : NULL;
         if (value) {
-            *whole = at >= finder->broken;
+            *whole = at >= finder->broken && finder->open == 0;
             finder->at = end;
             return value;
         }
+        finder->open += end == 0;
         if (end > finder->broken)
             finder->broken = end;
     }
