@@ -39,6 +39,9 @@ struct list answer_words(struct arena *arena, const struct js *value, size_t ite
 /* Brought within the bounds; UNLIMITED where there is no number. */
 int64_t answer_number(const struct js *value, int64_t least, int64_t most);
 bool answer_yes(const struct js *value);
+bool answer_same(struct str a, struct str b); /* whatever their case */
+/* The words for "nothing" that stand where a list should. */
+bool answer_is_nothing(struct str text);
 
 /* Settles ids and prerequisites, and makes the steps. */
 void answer_link(struct reading_answer *r, struct plan *out);

@@ -56,18 +56,13 @@ static void settle_id(struct reading_answer *r, size_t i)
 
 /* --- prerequisites ------------------------------------------------------------------------------------------ */
 
-static bool same_words(struct str a, struct str b)
-{
-    return a.n == b.n && strncasecmp(a.p, b.p, a.n) == 0;
-}
-
 static size_t draft_by_name(const struct reading_answer *r, struct str name)
 {
     for (size_t i = 0; i < r->count; i++)
-        if (r->drafts[i].given_id.n > 0 && same_words(r->drafts[i].given_id, name))
+        if (r->drafts[i].given_id.n > 0 && answer_same(r->drafts[i].given_id, name))
             return i;
     for (size_t i = 0; i < r->count; i++)
-        if (same_words(r->drafts[i].step.id, name) || same_words(r->drafts[i].step.title, name))
+        if (answer_same(r->drafts[i].step.id, name) || answer_same(r->drafts[i].step.title, name))
             return i;
     return NO_DRAFT;
 }
@@ -119,14 +114,6 @@ static size_t draft_by_number(const struct reading_answer *r, int64_t number, in
     return NO_DRAFT;
 }
 
-/* The words for "nothing" that stand where a list should. */
-static bool is_nothing(struct str text)
-{
-    return same_words(text, STR("none")) || same_words(text, STR("null")) ||
-           same_words(text, STR("n/a")) || same_words(text, STR("-")) ||
-           same_words(text, STR("[]"));
-}
-
 static void settle_needs(struct reading_answer *r, size_t i, int64_t first)
 {
     struct draft *draft = &r->drafts[i];
@@ -145,7 +132,7 @@ static void settle_needs(struct reading_answer *r, size_t i, int64_t first)
                 step->needs[before] = found;
             continue;
         }
-        if (is_nothing(name))
+        if (answer_is_nothing(name))
             continue;
         snprintf(path, sizeof path, "steps[%zu]", draft->place);
         problems_add(r->warnings, path, "%s: %.*s",

@@ -4,6 +4,21 @@
 
 #include <strings.h>
 
+bool answer_same(struct str a, struct str b)
+{
+    return a.n == b.n && strncasecmp(a.p, b.p, a.n) == 0;
+}
+
+bool answer_is_nothing(struct str text)
+{
+    static const struct str words[] = {STR(""),    STR("none"), STR("null"),
+                                       STR("n/a"), STR("-"),    STR("[]")};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (answer_same(text, words[i]))
+            return true;
+    return false;
+}
+
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
@@ -146,7 +161,7 @@ bool answer_yes(const struct js *value)
     static const char *const words[] = {"true", "yes", "required", "1"};
     struct str text = trim(js_str(value));
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (text.n == strlen(words[i]) && strncasecmp(text.p, words[i], text.n) == 0)
+        if (answer_same(text, str_from(words[i])))
             return true;
     return js_bool(value, false) || js_int(value, 0) == 1;
 }

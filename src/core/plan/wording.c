@@ -28,6 +28,12 @@ static const char *const part_names[PART_COUNT][NAMES] = {
                     "maxtoolcalls", "estimate", "effort"},
     [PART_APPROVAL] = {"requiresapproval", "needsapproval", "approvalrequired", "approval"},
     [PART_RETRIES] = {"maxretries", "retries", "retrylimit"},
+    [PART_APPROVED] = {"approved", "isapproved", "approve", "accepted", "verdict"},
+    [PART_FINDINGS] = {"findings", "issues", "problems", "defects"},
+    [PART_FINDING_TITLE] = {"title", "issue", "problem", "finding", "summary"},
+    [PART_FINDING_TEXT] = {"description", "details", "detail", "fix", "message", "suggestion",
+                           "recommendation", "comment", "explanation"},
+    [PART_FINDING_PLACE] = {"file", "path", "location", "where"},
 };
 
 static const struct {

@@ -1,10 +1,10 @@
-/* The words that planners use for the parts of a plan: names of members, types, roles. Tables alone; internal to core/plan. */
+/* The words that planners and reviewers use: names of members, types, roles. Tables alone; internal to core/plan. */
 #ifndef CADRE_CORE_PLAN_WORDING_H
 #define CADRE_CORE_PLAN_WORDING_H
 
 #include "core/plan/plan.h"
 
-/* Parts of a plan, then of a step. */
+/* Parts of a plan, of a step, then of a review. */
 enum part {
     PART_STEPS,
     PART_GOAL,
@@ -22,6 +22,11 @@ enum part {
     PART_CALLS,
     PART_APPROVAL,
     PART_RETRIES,
+    PART_APPROVED,
+    PART_FINDINGS,
+    PART_FINDING_TITLE,
+    PART_FINDING_TEXT,
+    PART_FINDING_PLACE,
     PART_COUNT
 };
 
