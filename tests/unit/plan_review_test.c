@@ -61,6 +61,7 @@ static void what_names_no_finding_is_approved_or_no_verdict(void **state)
     struct fixture *f = *state;
     static const char *const approved[] = {"{\"findings\":[]}", "{\"approved\":\"yes\"}",
                                            "{\"verdict\":\"Approved\",\"issues\":\"None\"}",
+                                           "{\"approved\":true,\"findings\":[\"\"]}",
                                            "{\"approved\":true,\"findings\":null}"};
     static const char *const none[] = {"",
                                        "All is well.",

@@ -97,6 +97,18 @@ static void a_plan_alone_starts_no_step(void **state)
     assert_int_equal(run_agent_count(rig->run), 2);
 }
 
+static void what_a_model_asks_for_must_have_the_right_type(void **state)
+{
+    struct rig *rig = *state;
+    plan_rig_open(rig);
+    rig_start(rig, "do it");
+    CALLS(rig, 0, {"plan", "{\"goal\":\"x\",\"plan_only\":\"true\"}"},
+          {"plan", "{\"goal\":\"x\",\"plan\":\"{}\"}"}, {"plan", "{\"goal\":\"x\",\"plan\":[]}"});
+    assert_int_equal(run_agent_count(rig->run), 1);
+    assert_int_equal(rig_count(rig, EVENT_TOOL_FINISHED), 3);
+    rig_contains(rig_last(rig, 0, EVENT_TOOL_FINISHED)->text, "Error: plan must be an object");
+}
+
 static void a_model_may_call_it_and_reads_the_report(void **state)
 {
     struct rig *rig = *state;
@@ -262,6 +274,40 @@ static void what_a_step_did_not_use_goes_to_those_that_have_not_started(void **s
     assert_int_equal(tokens_of(rig, "c"), 90000 - 30000 - spent);
 }
 
+static void a_step_that_had_no_money_to_begin_has_failed(void **state)
+{
+    struct rig *rig = *state;
+    rig->settings.root.tokens = 100;
+    plan_rig_sketch(rig, "a; b <a");
+    plan_rig_is(rig, "a", "failed");
+    check_str(plan_rig_step(rig, "a")->reason, "the budget is used up");
+    plan_rig_is(rig, "b", "skipped");
+    check_str(rig_last(rig, 0, EVENT_RUN_FAILED)->error, "not all steps of the plan were done");
+}
+
+static void a_step_that_used_its_budget_up_is_completed_and_says_so(void **state)
+{
+    struct rig *rig = *state;
+    plan_rig_sketch(rig, "a type=research");
+    for (int turn = 0; turn < 15; turn++) {
+        CALLS(rig, 1, {"read", arena_printf(&rig->arena, "{\"path\":\"%d\"}", turn).p});
+        rig_result(rig, 1, 0, "text");
+    }
+    plan_rig_say(rig, "a", "as far as I got");
+    plan_rig_is(rig, "a", "completed");
+    rig_contains(rig_last(rig, 0, EVENT_RUN_COMPLETED)->response,
+                 "- [completed] Title of a: the budget is used up");
+}
+
+static void a_planner_without_money_is_no_plan_of_one_step(void **state)
+{
+    struct rig *rig = *state;
+    rig->settings.root.tokens = 100;
+    plan_rig_start(rig, "");
+    assert_int_equal(rig_count(rig, EVENT_PLAN_MADE), 0);
+    check_str(rig_last(rig, 0, EVENT_RUN_FAILED)->error, "Planning failed: the budget is used up");
+}
+
 /* --- stops --------------------------------------------------------------------------------------------------------- */
 
 static void a_cancel_while_it_is_planned_ends_the_run(void **state)
@@ -286,6 +332,22 @@ static void a_cancel_while_steps_work_starts_no_other(void **state)
     assert_int_equal(plan_rig_find(rig, "d"), 0);
 }
 
+static void a_plan_that_is_stopped_says_what_was_not_done(void **state)
+{
+    struct rig *rig = *state;
+    plan_rig_sketch(rig, "a own=a; b <a own=b; c <b own=c; d own=d approval");
+    plan_rig_say(rig, "a", "did a");
+    rig_inbox(rig, "cancel", "{}");
+    rig_fail(rig, plan_rig_child(rig, "b"), ERR_CANCELLED, "stopped");
+    struct str said = rig_last(rig, 0, EVENT_RUN_CANCELLED)->response;
+    rig_contains(said, "Error: stopped before the plan was done.\n\nPlanning: ");
+    rig_contains(said, "Execution: 1 of 4 steps completed\n- [completed] Title of a\n"
+                       "- [failed] Title of b: its parent was stopped\n"
+                       "- [pending] Title of c: not started\n"
+                       "- [blocked] Title of d: waits for approval\n");
+    rig_contains(said, "Not everything was done");
+}
+
 static void the_roots_time_ends_the_plan(void **state)
 {
     struct rig *rig = *state;
@@ -307,6 +369,7 @@ int main(void)
         RIG_TEST(a_planner_that_fails_fails_the_plan),
         RIG_TEST(a_written_plan_with_mistakes_names_all_of_them),
         RIG_TEST(a_plan_alone_starts_no_step),
+        RIG_TEST(what_a_model_asks_for_must_have_the_right_type),
         RIG_TEST(a_model_may_call_it_and_reads_the_report),
         RIG_TEST(a_step_starts_when_all_that_it_needs_is_done),
         RIG_TEST(what_prerequisites_said_is_handed_on),
@@ -319,8 +382,12 @@ int main(void)
         RIG_TEST(the_answer_has_its_four_parts),
         RIG_TEST(a_budget_is_shared_by_estimate),
         RIG_TEST(what_a_step_did_not_use_goes_to_those_that_have_not_started),
+        RIG_TEST(a_step_that_had_no_money_to_begin_has_failed),
+        RIG_TEST(a_step_that_used_its_budget_up_is_completed_and_says_so),
+        RIG_TEST(a_planner_without_money_is_no_plan_of_one_step),
         RIG_TEST(a_cancel_while_it_is_planned_ends_the_run),
         RIG_TEST(a_cancel_while_steps_work_starts_no_other),
+        RIG_TEST(a_plan_that_is_stopped_says_what_was_not_done),
         RIG_TEST(the_roots_time_ends_the_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

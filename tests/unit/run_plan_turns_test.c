@@ -9,6 +9,15 @@ static void with_review(struct rig *rig, int64_t rounds)
     rig->settings.review_rounds = rounds;
 }
 
+/* A text of this length. */
+static const char *long_text(struct rig *rig, size_t bytes)
+{
+    char *text = arena_alloc(&rig->arena, bytes + 1);
+    memset(text, 'w', bytes);
+    text[bytes] = '\0';
+    return text;
+}
+
 /* --- approvals ------------------------------------------------------------------------------------------------- */
 
 static void an_approval_blocks_its_own_branch_alone(void **state)
@@ -154,7 +163,7 @@ static void findings_become_steps_that_are_reviewed_again(void **state)
     rig_contains(ended->response, "Review: approved. good");
 }
 
-static void findings_that_are_no_steps_are_told_and_nothing_more(void **state)
+static void findings_without_words_are_no_steps_and_no_approval(void **state)
 {
     struct rig *rig = *state;
     with_review(rig, 1);
@@ -163,7 +172,7 @@ static void findings_that_are_no_steps_are_told_and_nothing_more(void **state)
     plan_rig_say(rig, "reviewer",
                  "{\"findings\":[7,{},[],\"  \",\"\\u0000\",{\"title\":\"\\n\"}]}");
     assert_int_equal(rig_last(rig, 0, EVENT_PLAN_MADE)->count, 1);
-    check_str(rig_last(rig, 0, EVENT_RUN_COMPLETED)->outcome, "completed");
+    rig_contains(rig_last(rig, 0, EVENT_RUN_FAILED)->error, "the review did not approve");
 }
 
 static void a_finding_without_words_does_not_hide_the_others(void **state)
@@ -217,11 +226,11 @@ static void no_rounds_is_one_review_whose_findings_fail_the_run(void **state)
 static void who_does_not_approve_needs_no_findings(void **state)
 {
     struct rig *rig = *state;
-    with_review(rig, 1);
+    with_review(rig, 0);
     plan_rig_sketch(rig, "a");
     plan_rig_say(rig, "a", "did a");
     plan_rig_say(rig, "reviewer", "{\"approved\":false,\"summary\":\"no\",\"findings\":[\"\"]}");
-    rig_contains(rig_last(rig, 0, EVENT_RUN_FAILED)->response, "Review: not approved. no");
+    rig_contains(rig_last(rig, 0, EVENT_RUN_FAILED)->response, "Review: open findings. no");
 }
 
 static void a_verdict_is_found_behind_other_json(void **state)
@@ -253,8 +262,8 @@ static void a_review_of_many_talkative_steps_still_begins(void **state)
         rig_say(rig, no, words.p);
     const struct agent *reviewer = rig_agent(rig, plan_rig_child(rig, "reviewer"));
     rig_contains(reviewer->objective, "Step 100: ");
-    rig_contains(reviewer->objective, "[cut]");
-    assert_true(reviewer->objective.n < 128 << 10);
+    rig_contains(reviewer->objective, "[cut: ");
+    assert_true(reviewer->objective.n < 64 << 10);
     buf_release(&sketch);
     buf_release(&words);
 }
@@ -279,6 +288,57 @@ static void a_review_in_prose_is_told_as_it_was_said(void **state)
     plan_rig_say(rig, "a", "did a");
     plan_rig_say(rig, "reviewer", "Looks good to me.");
     rig_contains(rig_last(rig, 0, EVENT_RUN_COMPLETED)->response, "Review: Looks good to me.");
+}
+
+static void a_no_without_findings_is_mended_too(void **state)
+{
+    struct rig *rig = *state;
+    with_review(rig, 1);
+    plan_rig_sketch(rig, "a");
+    plan_rig_say(rig, "a", "did a");
+    plan_rig_say(rig, "reviewer", "{\"approved\":false,\"summary\":\"The roof leaks\"}");
+    rig_contains(rig_agent(rig, plan_rig_child(rig, "review-1-1"))->objective, "The roof leaks");
+    plan_rig_say(rig, "review-1-1", "mended");
+    rig_say(rig, 4, "{\"approved\":true}");
+    rig_contains(rig_last(rig, 0, EVENT_RUN_COMPLETED)->response, "Review: approved.");
+}
+
+static void a_review_that_had_no_money_fails_the_plan(void **state)
+{
+    struct rig *rig = *state;
+    with_review(rig, 1);
+    rig->settings.root.tokens = 4000;
+    struct model_reply reply = {
+        .text = STR("did a"), .usage = {3000, -1, -1, 900, -1}, .first_token_ms = -1};
+    plan_rig_sketch(rig, "a type=research calls=1000");
+    rig_reply(rig, 1, &reply);
+    rig_contains(rig_last(rig, 0, EVENT_RUN_FAILED)->response,
+                 "Review: failed: the budget is used up");
+    check_str(rig_last(rig, 0, EVENT_RUN_FAILED)->error, "the plan's result was not reviewed");
+}
+
+/* A reviewer's context is 12500 tokens, whatever a hundred steps said. */
+static void a_review_of_many_steps_fits_into_its_reviewer(void **state)
+{
+    struct rig *rig = *state;
+    struct buf sketched;
+    char name[8];
+    with_review(rig, 0);
+    rig->settings.max_concurrent = 100;
+    buf_init(&sketched, 1 << 16);
+    for (int i = 0; i < 60; i++)
+        buf_printf(&sketched, "%ss%d type=research", i > 0 ? "; " : "", i);
+    plan_rig_sketch(rig, sketched.p);
+    buf_release(&sketched);
+    for (int i = 0; i < 60; i++) {
+        snprintf(name, sizeof name, "s%d", i);
+        plan_rig_say(rig, name, long_text(rig, 3000));
+    }
+    struct str task = rig_agent(rig, plan_rig_child(rig, "reviewer"))->objective;
+    assert_true(task.n < 24000);
+    rig_contains(task, "Step 60: Title of s59 [completed]");
+    rig_contains(task, "[cut: the first 200 of 3000 bytes]");
+    rig_contains(task, "Answer with one JSON object");
 }
 
 static void a_plan_of_which_nothing_was_done_is_not_reviewed(void **state)
@@ -416,6 +476,20 @@ static void a_step_starts_when_what_it_needs_is_merged_and_not_before(void **sta
     assert_int_not_equal(plan_rig_find(rig, "b"), 0);
 }
 
+static void a_step_that_waits_for_its_merge_holds_no_slot(void **state)
+{
+    struct rig *rig = *state;
+    rig->settings.max_concurrent = 2;
+    isolated_sketch(rig, "a own=a; b own=b; c own=c");
+    isolated(rig, plan_rig_child(rig, "a"));
+    isolated(rig, plan_rig_child(rig, "b"));
+    assert_int_equal(plan_rig_find(rig, "c"), 0);
+    plan_rig_say(rig, "b", "did b");
+    assert_true(plan_rig_works(rig, "c"));
+    isolated(rig, plan_rig_child(rig, "c"));
+    assert_int_equal(rig_agent(rig, plan_rig_child(rig, "c"))->phase, PHASE_ASKING);
+}
+
 static void a_step_is_merged_also_where_children_are_held(void **state)
 {
     struct rig *rig = *state;
@@ -538,7 +612,7 @@ int main(void)
         RIG_TEST(a_step_may_ask_when_what_it_needs_is_done),
         RIG_TEST(a_review_that_finds_nothing_ends_the_plan),
         RIG_TEST(findings_become_steps_that_are_reviewed_again),
-        RIG_TEST(findings_that_are_no_steps_are_told_and_nothing_more),
+        RIG_TEST(findings_without_words_are_no_steps_and_no_approval),
         RIG_TEST(a_finding_without_words_does_not_hide_the_others),
         RIG_TEST(a_findings_step_has_an_id_of_its_own),
         RIG_TEST(rounds_of_findings_are_bounded),
@@ -548,6 +622,9 @@ int main(void)
         RIG_TEST(a_review_of_many_talkative_steps_still_begins),
         RIG_TEST(what_was_not_reviewed_is_not_delivered_as_reviewed),
         RIG_TEST(a_review_in_prose_is_told_as_it_was_said),
+        RIG_TEST(a_no_without_findings_is_mended_too),
+        RIG_TEST(a_review_that_had_no_money_fails_the_plan),
+        RIG_TEST(a_review_of_many_steps_fits_into_its_reviewer),
         RIG_TEST(a_plan_of_which_nothing_was_done_is_not_reviewed),
         RIG_TEST(a_cancel_while_it_is_reviewed_ends_the_run),
         RIG_TEST(a_crash_while_it_is_planned_asks_the_planner_again),
@@ -556,6 +633,7 @@ int main(void)
         RIG_TEST(a_crash_while_it_is_reviewed_reviews_again),
         RIG_TEST(a_crash_while_it_is_stopped_leaves_nothing_waiting),
         RIG_TEST(a_step_starts_when_what_it_needs_is_merged_and_not_before),
+        RIG_TEST(a_step_that_waits_for_its_merge_holds_no_slot),
         RIG_TEST(a_step_is_merged_also_where_children_are_held),
         RIG_TEST(a_step_that_cannot_be_merged_has_failed),
         RIG_TEST(steps_are_merged_in_their_order_whoever_ends_first),

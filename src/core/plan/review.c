@@ -79,7 +79,9 @@ static void take_verdict(struct reading_review *r, struct str review, const stru
     bool denied = approved != NULL && !is_yes(approved);
     verdict->summary = answer_text(r->arena, wording_member(value, PART_SUMMARY), SUMMARY_BYTES);
     add_findings(r, findings);
-    bool found = verdict->count > 0 || (js_kind(findings) == JS_ARRAY && js_count(findings) > 0);
+    /* What was found and has no words is nothing beside a yes, and no yes where nobody says so. */
+    bool found = verdict->count > 0 ||
+                 (approved == NULL && js_kind(findings) == JS_ARRAY && js_count(findings) > 0);
     verdict->is = denied || found ? REVIEW_OPEN : REVIEW_APPROVED;
     if (!denied || verdict->count > 0)
         return;

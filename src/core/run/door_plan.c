@@ -21,9 +21,14 @@ static int read_arguments(const struct js *arguments, struct asked *asked, struc
     if (arguments_known(arguments, "goal plan plan_only", "plan", err) != 0 ||
         argument_text(arguments, "goal", &asked->goal, err) != 0)
         return -1;
-    asked->extent = js_bool(js_get(arguments, "plan_only"), false) ? PLAN_ONLY : CARRY_OUT;
+    const struct js *only = js_get(arguments, "plan_only");
+    asked->extent = js_bool(only, false) ? PLAN_ONLY : CARRY_OUT;
+    if (js_kind(only) != JS_BOOL && js_kind(only) != JS_NULL && only != NULL)
+        return err_set(err, ERR_USAGE, "plan_only must be true or false");
     if (js_kind(asked->plan) == JS_OBJECT)
         return 0;
+    if (asked->plan != NULL && js_kind(asked->plan) != JS_NULL)
+        return err_set(err, ERR_USAGE, "plan must be an object with goal and steps");
     if (asked->goal.n == 0)
         return err_set(err, ERR_USAGE, "goal must not be empty");
     return asked->goal.n <= GOAL_BYTES_MAX
@@ -97,10 +102,11 @@ static void take_planned(struct deciding *d, struct agent *agent, struct call *c
 {
     struct problems warnings;
     struct plan plan;
-    if (!ending_worked(planner->outcome)) {
-        call_finish(
-            d, agent, call, TOOL_ERROR,
-            arena_printf(&d->out->arena, "Error: Planning failed: %.*s", STR_FMT(planner->error)));
+    if (!ending_worked(planner->outcome) ||
+        (planner->outcome == OUTCOME_BUDGET_EXCEEDED && planner->response.n == 0)) {
+        call_finish(d, agent, call, TOOL_ERROR,
+                    arena_printf(&d->out->arena, "Error: Planning failed: %.*s",
+                                 STR_FMT(plan_child_error(planner))));
         return;
     }
     problems_init(&warnings, &d->out->arena);
@@ -156,7 +162,7 @@ static bool take_findings(struct deciding *d, struct agent *agent, struct call *
     const struct agent *review = call_item_agent(d->run, call, ITEM_REVIEWER + round);
     const struct plan *before = &call->plan->plan;
     struct plan after = *before;
-    if (review == NULL || !ending_worked(review->outcome) || before->count >= PLAN_STEPS_MAX ||
+    if (review == NULL || !plan_child_worked(review) || before->count >= PLAN_STEPS_MAX ||
         round >= d->run->settings.review_rounds)
         return false;
     after.steps = arena_alloc(&d->out->arena, PLAN_STEPS_MAX * sizeof *after.steps);
@@ -187,14 +193,17 @@ static bool go_on_after_steps(struct deciding *d, struct agent *agent, struct ca
     return !d->failed && any && changed && begun < most && start_review(d, agent, call, begun);
 }
 
-static bool worked(const struct run *run, const struct call *call)
+struct str plan_problem(const struct run *run, const struct call *call)
 {
-    enum review_end review = plan_review_end(run, call);
+    static const struct str problems[] = {
+        [REVIEWED_WELL] = {NULL, 0},
+        [REVIEWED_NOT] = STR("the plan's result was not reviewed"),
+        [REVIEWED_OPEN] = STR("the review did not approve the plan's result")};
     for (size_t i = 0; i < call->plan->plan.count; i++) {
         if (call->plan->states[i].status != STEP_COMPLETED)
-            return false;
+            return STR("not all steps of the plan were done");
     }
-    return review != REVIEW_NOT_DONE && review != REVIEW_REFUSED;
+    return problems[plan_reviewed(run, call)];
 }
 
 static void answer(struct deciding *d, struct agent *agent, struct call *call)
@@ -202,8 +211,24 @@ static void answer(struct deciding *d, struct agent *agent, struct call *call)
     struct buf out;
     buf_init(&out, 1 << 20);
     plan_answer_text(d->run, call, &out);
-    call_finish(d, agent, call, worked(d->run, call) ? TOOL_OK : TOOL_ERROR,
+    call_finish(d, agent, call, plan_problem(d->run, call).n == 0 ? TOOL_OK : TOOL_ERROR,
                 keep(d, buf_view(&out)));
+    buf_release(&out);
+}
+
+/* The run ends before the plan does. */
+static void answer_stopped(struct deciding *d, struct agent *agent, struct call *call)
+{
+    struct buf out;
+    buf_init(&out, 1 << 20);
+    buf_text(&out, "Error: stopped before the plan was done.");
+    if (call->plan != NULL) {
+        plan_steps_settle(d, agent, call);
+        buf_text(&out, "\n\n");
+        plan_answer_text(d->run, call, &out);
+    }
+    if (!d->failed)
+        call_finish(d, agent, call, TOOL_ERROR, keep(d, buf_view(&out)));
     buf_release(&out);
 }
 
@@ -272,8 +297,7 @@ static void go_on(struct deciding *d, struct agent *agent, struct call *call)
     struct js *arguments = js_parse(call->call.arguments, &why);
     if (agent->stopping != OUTCOME_NONE) {
         if (call->children_open == 0)
-            call_finish(d, agent, call, TOOL_ERROR,
-                        STR("Error: stopped before the plan was done."));
+            answer_stopped(d, agent, call);
     } else if (read_arguments(arguments, &asked, &why) == 0) {
         advance(d, agent, call, &asked);
     }
@@ -284,6 +308,14 @@ static void ended(struct deciding *d, struct agent *agent, struct call *call,
                   const struct agent *child)
 {
     go_on(d, agent, call);
+}
+
+void plan_leaving(struct deciding *d, const struct agent *child)
+{
+    struct agent *parent = run_agent_at(d->run, child->parent_no);
+    struct call *call = parent->phase == PHASE_TOOLS ? call_find(parent, child->parent_call) : NULL;
+    if (!d->failed && call != NULL && call->plan != NULL && call->state == CALL_RUNNING)
+        go_on(d, parent, call);
 }
 
 const struct door_ops door_plan = {start, NULL, ended};

@@ -85,6 +85,7 @@ static void close_child(struct deciding *d, struct agent *agent, const struct en
     emit(d, e);
     if (agent->phase == PHASE_LEAVING) {
         tree_leave(d, agent);
+        plan_leaving(d, agent);
         return; /* child_left closes it */
     }
     if (!worked)

@@ -1,58 +1,70 @@
-/* Reviews of what a plan's steps delivered: the task of the child that looks at it, what its words mean, and what of them becomes
- * further steps. A verdict is a JSON object with findings, wherever it stands in the answer. Pure. */
+/* Reviews of what a plan's steps delivered: the task of the child that looks at it, what of its findings becomes further steps, and
+ * how the plan stands with them. What a review's words mean is core/plan/review's to say. Pure. */
+#include "core/plan/review.h"
+
 #include "base/utf8.h"
-#include "core/plan/find.h"
 #include "core/run/plan_run.h"
 
-#define SUMMARY_CHARS 500
-#define STEPS_BYTES (96 << 10) /* of a review's task: what is told of all steps */
-#define SAID_BYTES 2000        /* of a step's answer */
-#define FINDINGS_MAX 8         /* of one review that become steps */
-#define FINDING_BYTES 4000
+/* What a review is told, so that even of a hundred steps it leaves room in the reviewer's context. */
+#define REVIEW_GOAL_BYTES 8000
+#define SAID_BYTES 2000    /* of one step's answer, */
+#define SAID_IN_ALL 12000  /* shared among all steps; */
+#define SHOWN_BYTES 4000   /* of what a step's checks showed, */
+#define SHOWN_IN_ALL 12000 /* shared in the same way; */
+#define FILES_IN_ALL 120   /* files that were changed, of each step at least two */
 
 /* --- the task --------------------------------------------------------------------------------------------------------------- */
 
-static void add_list(struct buf *out, const char *title, const struct list *list)
+static void add_list(struct buf *out, const char *title, const struct list *list, size_t most)
 {
     if (list->n > 0)
         buf_printf(out, "\n%s\n", title);
-    for (size_t i = 0; i < list->n; i++) {
+    for (size_t i = 0; i < list->n && i < most; i++) {
         buf_text(out, "- ");
         utf8_clean(out, list->items[i], UTF8_ONE_LINE);
         buf_char(out, '\n');
     }
+    if (list->n > most)
+        buf_printf(out, "- and %zu more\n", list->n - most);
 }
 
-static void add_step(struct buf *out, const struct run *run, const struct call *call, size_t i)
+static void add_cut(struct buf *out, struct str text, size_t bytes)
 {
-    const struct agent *child = call_item_agent(run, call, (int64_t)i);
-    buf_printf(out, "\nStep %zu: ", i + 1);
-    utf8_clean(out, call->plan->plan.steps[i].title, UTF8_ONE_LINE);
-    buf_printf(out, " [%s]\n", step_status_text(call->plan->states[i].status));
-    if (child == NULL)
-        return;
-    if (child->evidence.n > 0)
-        buf_printf(out, "Checks that were run: %.*s\n", STR_FMT(child->evidence));
-    add_list(out, "Files that it changed:", &child->files_modified);
-    buf_text(out, "What it said:\n");
-    utf8_clean(out, utf8_cut(child->response, SAID_BYTES), UTF8_LINES);
+    struct str shown = utf8_cut(text, bytes);
+    utf8_clean(out, shown, UTF8_LINES);
+    if (shown.n < text.n)
+        buf_printf(out, "\n[cut: the first %zu of %zu bytes]", shown.n, text.n);
     buf_char(out, '\n');
 }
 
-/* Each step has the same part of the room: however many there are, the task can be given to a child. */
-static void add_steps(struct buf *out, const struct run *run, const struct call *call)
+/* The part of each of `count` in what all have together. */
+static size_t part_of(size_t in_all, size_t count, size_t least, size_t most)
 {
-    size_t count = call->plan->plan.count, part = STEPS_BYTES / (count > 0 ? count : 1);
-    struct buf step;
-    buf_init(&step, 1 << 20);
-    for (size_t i = 0; i < count; i++) {
-        buf_clear(&step);
-        add_step(&step, run, call, i);
-        buf_str(out, utf8_cut(buf_view(&step), part));
-        if (step.n > part || step.failed)
-            buf_text(out, "\n[cut]\n");
+    size_t part = in_all / count;
+    return part < least ? least : part > most ? most : part;
+}
+
+static void add_evidence(const struct run *run, const struct call *call, const struct plan *plan,
+                         struct buf *out)
+{
+    size_t said = part_of(SAID_IN_ALL, plan->count, 0, SAID_BYTES);
+    size_t shown = part_of(SHOWN_IN_ALL, plan->count, 0, SHOWN_BYTES);
+    size_t files = part_of(FILES_IN_ALL, plan->count, 2, FILES_IN_ALL);
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct agent *child = call_item_agent(run, call, (int64_t)i);
+        buf_printf(out, "\nStep %zu: ", i + 1);
+        utf8_clean(out, plan->steps[i].title, UTF8_ONE_LINE);
+        buf_printf(out, " [%s]\n", step_status_text(call->plan->states[i].status));
+        if (child == NULL)
+            continue;
+        if (child->evidence.n > 0) {
+            buf_text(out, "Checks that were run: ");
+            add_cut(out, child->evidence, shown);
+        }
+        add_list(out, "Files that it changed:", &child->files_modified, files);
+        buf_text(out, "What it said:\n");
+        add_cut(out, child->response, said);
     }
-    buf_release(&step);
 }
 
 void plan_review_task(const struct run *run, const struct call *call, struct buf *out)
@@ -60,10 +72,9 @@ void plan_review_task(const struct run *run, const struct call *call, struct buf
     const struct plan *plan = &call->plan->plan;
     buf_text(out, "Review the result of a plan against its goal. The files as they are now hold "
                   "everything that was merged.\n\nGoal: ");
-    utf8_clean(out, plan->goal, UTF8_LINES);
-    buf_char(out, '\n');
-    add_list(out, "It is complete when:", &plan->completion_criteria);
-    add_steps(out, run, call);
+    add_cut(out, plan->goal, REVIEW_GOAL_BYTES);
+    add_list(out, "It is complete when:", &plan->completion_criteria, PLAN_CRITERIA_MAX);
+    add_evidence(run, call, plan, out);
     buf_text(out,
              "\nLook at the files; what the steps said about themselves is a claim, not evidence. "
              "Answer with one JSON object: {\"approved\": true or false, \"summary\": \"…\", "
@@ -72,52 +83,7 @@ void plan_review_task(const struct run *run, const struct call *call, struct buf
              "where there is nothing.");
 }
 
-/* --- the verdict ------------------------------------------------------------------------------------------------------------- */
-
-/* Under the first of the names that the finding has; a view. */
-static struct str text_of(const struct js *finding, const char *const *keys)
-{
-    for (; *keys != NULL; keys++) {
-        struct str text = js_get_str(finding, *keys);
-        if (text.n > 0)
-            return utf8_cut(text, FINDING_BYTES);
-    }
-    return STR_NONE;
-}
-
-/* A model's words, without what cannot stand in a plan. */
-static struct str clean_copy(struct arena *arena, struct str text, enum utf8_lines lines)
-{
-    struct buf clean;
-    buf_init(&clean, 4 * FINDING_BYTES);
-    utf8_clean(&clean, text, lines);
-    struct str copy = arena_copy(arena, buf_view(&clean));
-    buf_release(&clean);
-    return copy;
-}
-
-static bool is_blank(struct str text)
-{
-    size_t n = 0;
-    while (n < text.n && (text.p[n] == ' ' || text.p[n] == '\n'))
-        n++;
-    return n == text.n;
-}
-
-static bool read_finding(struct arena *arena, const struct js *finding, struct plan_step *step)
-{
-    static const char *const titles[] = {"title", "issue", "summary", NULL};
-    static const char *const details[] = {"description", "details", "fix", "message", NULL};
-    struct str text = js_kind(finding) == JS_STRING ? utf8_cut(js_str(finding), FINDING_BYTES)
-                                                    : text_of(finding, details);
-    struct str title = text_of(finding, titles);
-    if (text.n == 0)
-        text = title;
-    step->description = clean_copy(arena, text, UTF8_LINES);
-    step->title = clean_copy(arena, utf8_cut_chars(title.n > 0 ? title : text, PLAN_TITLE_MAX - 8),
-                             UTF8_ONE_LINE);
-    return !is_blank(step->title) && !is_blank(step->description);
-}
+/* --- the verdict ------------------------------------------------------------------------------------------------------------ */
 
 /* An id that no step has: whoever made the plan may have used the first. */
 static struct str finding_id(struct arena *arena, const struct plan *plan, int64_t round)
@@ -130,89 +96,28 @@ static struct str finding_id(struct arena *arena, const struct plan *plan, int64
     return id;
 }
 
-static size_t add_findings(struct arena *arena, const struct js *findings, int64_t round,
-                           struct plan *plan)
+size_t plan_findings(struct arena *arena, struct str review, int64_t round, struct plan *plan)
 {
+    struct review verdict;
     size_t before = plan->count;
-    for (size_t i = 0; i < js_count(findings); i++) {
-        struct plan_step *step = &plan->steps[plan->count];
-        if (plan->count == PLAN_STEPS_MAX || plan->count - before == FINDINGS_MAX)
-            break;
-        *step = (struct plan_step){.type = STEP_IMPLEMENTATION,
-                                   .role = step_type_role(STEP_IMPLEMENTATION),
-                                   .success_criteria = LIST_NONE,
-                                   .depends_on = LIST_NONE,
-                                   .ownership = LIST_NONE,
-                                   .allowed_tools = LIST_NONE,
-                                   .estimated_calls = UNLIMITED,
-                                   .max_retries = UNLIMITED};
-        if (!read_finding(arena, js_at(findings, i), step))
-            continue;
-        step->id = finding_id(arena, plan, round);
+    review_read(arena, review, &verdict);
+    for (size_t i = 0; i < verdict.count && plan->count < PLAN_STEPS_MAX; i++) {
+        plan->steps[plan->count] =
+            (struct plan_step){.id = finding_id(arena, plan, round),
+                               .title = verdict.findings[i].title,
+                               .description = verdict.findings[i].description,
+                               .type = STEP_IMPLEMENTATION,
+                               .role = step_type_role(STEP_IMPLEMENTATION),
+                               .success_criteria = LIST_NONE,
+                               .depends_on = LIST_NONE,
+                               .ownership = LIST_NONE,
+                               .allowed_tools = LIST_NONE,
+                               .estimated_calls = UNLIMITED,
+                               .max_retries = UNLIMITED};
         plan->count++;
     }
     return plan->count - before;
 }
-
-/* The first verdict in the text, or NULL; free with js_free. */
-static struct js *find_verdict(struct str review)
-{
-    struct finder finder;
-    struct js *value;
-    bool whole;
-    finder_init(&finder, review);
-    while ((value = finder_next(&finder, &whole)) != NULL) {
-        if (js_kind(js_get(value, "findings")) == JS_ARRAY ||
-            js_kind(js_get(value, "approved")) == JS_BOOL)
-            break;
-        js_free(value);
-    }
-    return value;
-}
-
-size_t plan_findings(struct arena *arena, struct str review, int64_t round, struct plan *plan)
-{
-    struct js *verdict = find_verdict(review);
-    size_t count = add_findings(arena, js_get(verdict, "findings"), round, plan);
-    js_free(verdict);
-    return count;
-}
-
-/* The titles of findings that say something, a line each; how many there are. */
-static size_t add_titles(const struct js *findings, struct buf *out)
-{
-    struct arena arena;
-    size_t count = 0;
-    arena_init(&arena);
-    for (size_t i = 0; i < js_count(findings) && count < FINDINGS_MAX; i++) {
-        struct plan_step step;
-        if (!read_finding(&arena, js_at(findings, i), &step))
-            continue;
-        buf_printf(out, "\n- %.*s", STR_FMT(step.title));
-        count++;
-    }
-    arena_release(&arena);
-    return count;
-}
-
-enum review_end plan_verdict(struct str review, struct buf *out)
-{
-    struct js *verdict = find_verdict(review);
-    bool refuses = !js_bool(js_get(verdict, "approved"), true);
-    struct buf titles;
-    if (verdict == NULL)
-        return REVIEW_IN_WORDS;
-    buf_init(&titles, FINDINGS_MAX * (4 * PLAN_TITLE_MAX + 4));
-    size_t findings = add_titles(js_get(verdict, "findings"), &titles);
-    buf_text(out, findings > 0 ? "open findings. " : refuses ? "not approved. " : "approved. ");
-    utf8_clean(out, utf8_cut_chars(js_get_str(verdict, "summary"), SUMMARY_CHARS), UTF8_LINES);
-    buf_str(out, buf_view(&titles));
-    buf_release(&titles);
-    js_free(verdict);
-    return findings > 0 || refuses ? REVIEW_REFUSED : REVIEW_APPROVED;
-}
-
-/* --- how far they are ------------------------------------------------------------------------------------------------------- */
 
 static size_t reviews_made(const struct run *run, const struct call *call)
 {
@@ -228,17 +133,19 @@ const struct agent *plan_last_review(const struct run *run, const struct call *c
     return count > 0 ? call_item_agent(run, call, ITEM_REVIEWER + (int64_t)count - 1) : NULL;
 }
 
-enum review_end plan_review_end(const struct run *run, const struct call *call)
+enum reviewed plan_reviewed(const struct run *run, const struct call *call)
 {
     const struct agent *review = plan_last_review(run, call);
-    struct buf words;
+    struct arena arena;
+    struct review verdict;
     if (run->settings.plan_review != SWITCH_ON)
-        return REVIEW_NOT_WANTED;
-    if (review == NULL || !ending_worked(review->outcome) ||
+        return REVIEWED_WELL;
+    if (review == NULL || !plan_child_worked(review) ||
         (int64_t)reviews_made(run, call) < call->plan->version)
-        return REVIEW_NOT_DONE;
-    buf_init(&words, 1 << 20);
-    enum review_end end = plan_verdict(review->response, &words);
-    buf_release(&words);
-    return end;
+        return REVIEWED_NOT;
+    arena_init(&arena);
+    review_read(&arena, review->response, &verdict);
+    enum reviewed reviewed = verdict.is == REVIEW_OPEN ? REVIEWED_OPEN : REVIEWED_WELL;
+    arena_release(&arena);
+    return reviewed;
 }

@@ -21,7 +21,13 @@ struct plan_run {
 /* The child of the call for an item, or NULL; and the agent, NULL also where it was refused. */
 const struct call_child *call_item(const struct call *call, int64_t item);
 const struct agent *call_item_agent(const struct run *run, const struct call *call, int64_t item);
-/* Settles what ended, and starts or asks about what may start now. */
+/* Whether a step or a review was done. One that ran out of budget before it used a tool was not, whatever it says in its last turn: that
+ * a child without money counts as completed is for those who read what it says. */
+bool plan_child_worked(const struct agent *child);
+struct str plan_child_error(const struct agent *child); /* of one that did not */
+/* Settles what ended. */
+void plan_steps_settle(struct deciding *d, struct agent *agent, struct call *call);
+/* The same, and starts or asks about what may start now. */
 void plan_steps_advance(struct deciding *d, struct agent *agent, struct call *call);
 /* Logs a step's new status ("approved": it may start), and why; STR_NONE: no reason. */
 void plan_step_is(struct deciding *d, const struct agent *agent, const struct call *call,
@@ -38,29 +44,29 @@ void plan_ask_again(struct deciding *d, const struct agent *agent, const struct 
 void plan_answer_text(const struct run *run, const struct call *call, struct buf *out);
 
 /* plan_review.c: reviews of what was merged. */
-/* How far the reviews are with the plan as it stands: where config wants none, it needs none. */
-enum review_end {
-    REVIEW_NOT_WANTED,
-    REVIEW_NOT_DONE, /* it did not start or did not end as it should, or something was changed behind it */
-    REVIEW_IN_WORDS, /* without a verdict */
-    REVIEW_APPROVED,
-    REVIEW_REFUSED /* there are open findings, or it says that it does not approve */
-};
-enum review_end plan_review_end(const struct run *run, const struct call *call);
-/* The last review that there was, or NULL. */
-const struct agent *plan_last_review(const struct run *run, const struct call *call);
-/* The task of the child that reviews what was merged. Appends. */
+/* The task of the child that reviews. Appends. */
 void plan_review_task(const struct run *run, const struct call *call, struct buf *out);
-/* What a review's answer means, and the verdict in words: its summary and the findings' titles. Appends nothing where it has none. */
-enum review_end plan_verdict(struct str review, struct buf *out);
 /* The findings of a review, as further steps of the plan, whose own end at `count`; how many were added behind them. */
 size_t plan_findings(struct arena *arena, struct str review, int64_t round, struct plan *plan);
+/* The last review that there was, or NULL. */
+const struct agent *plan_last_review(const struct run *run, const struct call *call);
+/* How the plan as it stands fared. Well is also what was reviewed in words alone, and where config wants no review. */
+enum reviewed {
+    REVIEWED_WELL,
+    REVIEWED_NOT, /* there was none, it was not done, or something was changed after it */
+    REVIEWED_OPEN /* it did not approve, or found something */
+};
+enum reviewed plan_reviewed(const struct run *run, const struct call *call);
 
 /* door_plan.c */
+/* Why the plan's result is not what was asked for; empty: it is. */
+struct str plan_problem(const struct run *run, const struct call *call);
 /* An answer to a question about a step: true where the id names one. */
 enum step_answer { STEP_DENIED, STEP_ALLOWED };
 bool plan_approve(struct deciding *d, struct agent *agent, struct str id, enum step_answer answer);
 void plan_overdue(struct deciding *d, struct agent *agent); /* nobody approved in time */
+/* A child waits to be merged and holds no slot any more: another step may start. */
+void plan_leaving(struct deciding *d, const struct agent *child);
 /* The agent is being stopped: a plan that only waits for approvals has nothing left that would end it. */
 void plan_stop(struct deciding *d, struct agent *agent);
 

@@ -36,17 +36,28 @@ void plan_step_is(struct deciding *d, const struct agent *agent, const struct ca
     emit(d, e);
 }
 
-static void settle_steps(struct deciding *d, struct agent *agent, struct call *call)
+bool plan_child_worked(const struct agent *child)
+{
+    return ending_worked(child->outcome) &&
+           (child->outcome != OUTCOME_BUDGET_EXCEEDED || child->account.tool_calls > 0);
+}
+
+struct str plan_child_error(const struct agent *child)
+{
+    return child->error.n > 0 ? child->error : STR("the budget is used up");
+}
+
+void plan_steps_settle(struct deciding *d, struct agent *agent, struct call *call)
 {
     for (size_t i = 0; i < call->plan->plan.count && !d->failed; i++) {
         const struct agent *child = call_item_agent(d->run, call, (int64_t)i);
         if (call->plan->states[i].status != STEP_IN_PROGRESS || child == NULL ||
             child->phase != PHASE_DONE)
             continue;
-        if (ending_worked(child->outcome))
-            plan_step_is(d, agent, call, i, "completed", STR_NONE);
-        else
-            plan_step_is(d, agent, call, i, "failed", keep(d, child->error));
+        bool worked = plan_child_worked(child);
+        bool whole = child->outcome == OUTCOME_COMPLETED;
+        plan_step_is(d, agent, call, i, worked ? "completed" : "failed",
+                     whole ? STR_NONE : keep(d, plan_child_error(child)));
     }
 }
 
@@ -221,12 +232,22 @@ static void start_step(struct deciding *d, struct agent *agent, struct call *cal
     buf_release(&task);
 }
 
+/* Children of the call that hold a slot, or will. Who waits to be merged holds none. */
+static int64_t at_work(const struct run *run, const struct call *call)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < call->child_count; i++)
+        count += call->children[i].no != 0 &&
+                 run_agent_at(run, call->children[i].no)->phase < PHASE_LEAVING;
+    return count;
+}
+
 /* One at a time: each that starts may keep the next from starting. */
 static bool start_one(struct deciding *d, struct agent *agent, struct call *call)
 {
     int64_t limit = d->run->settings.max_concurrent;
     size_t step;
-    if (d->failed || (limit > 0 && (int64_t)call->children_open >= limit) ||
+    if (d->failed || (limit > 0 && at_work(d->run, call) >= limit) ||
         schedule_ready(&call->plan->schedule, call->plan->states, 1, &step) == 0)
         return false;
     start_step(d, agent, call, step);
@@ -235,7 +256,7 @@ static bool start_one(struct deciding *d, struct agent *agent, struct call *call
 
 void plan_steps_advance(struct deciding *d, struct agent *agent, struct call *call)
 {
-    settle_steps(d, agent, call);
+    plan_steps_settle(d, agent, call);
     skip_steps(d, agent, call);
     ask_for_steps(d, agent, call);
     while (start_one(d, agent, call))

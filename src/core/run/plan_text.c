@@ -1,5 +1,6 @@
 /* What a plan's call says: how far it is, and the answer of the whole. Pure. */
 #include "base/utf8.h"
+#include "core/plan/review.h"
 #include "core/run/plan_run.h"
 
 #define SUMMARY_CHARS 500
@@ -19,24 +20,34 @@ bool call_plan_progress(const struct call *call, struct plan_progress *out)
 
 static void add_said(struct buf *out, const struct agent *agent)
 {
-    struct str said = ending_worked(agent->outcome) ? agent->response : agent->error;
-    if (!ending_worked(agent->outcome))
-        buf_text(out, "failed: ");
-    utf8_clean(out, utf8_cut_chars(said, SUMMARY_CHARS), UTF8_LINES);
+    bool worked = plan_child_worked(agent);
+    buf_text(out, worked ? "" : "failed: ");
+    utf8_clean(out,
+               utf8_cut_chars(worked ? agent->response : plan_child_error(agent), SUMMARY_CHARS),
+               UTF8_LINES);
 }
 
 static void add_review(const struct run *run, const struct call *call, struct buf *out)
 {
     const struct agent *review = plan_last_review(run, call);
-    enum review_end end = plan_review_end(run, call);
+    struct arena arena;
+    struct review verdict;
     buf_text(out, "\nReview: ");
-    if (review == NULL)
+    if (review == NULL) {
         buf_text(out, "none");
-    else if (!ending_worked(review->outcome) ||
-             plan_verdict(review->response, out) == REVIEW_IN_WORDS)
+        return;
+    }
+    arena_init(&arena);
+    review_read(&arena, plan_child_worked(review) ? review->response : STR(""), &verdict);
+    if (verdict.is == REVIEW_NONE) {
         add_said(out, review);
-    if (end == REVIEW_NOT_DONE && review != NULL && ending_worked(review->outcome))
-        buf_text(out, "\nWhat was changed after it was not reviewed again.");
+    } else {
+        buf_text(out, verdict.is == REVIEW_APPROVED ? "approved. " : "open findings. ");
+        buf_str(out, utf8_cut_chars(verdict.summary, SUMMARY_CHARS));
+    }
+    for (size_t i = 0; i < verdict.count; i++)
+        buf_printf(out, "\n- %.*s", STR_FMT(verdict.findings[i].title));
+    arena_release(&arena);
 }
 
 static void add_steps(const struct plan_run *plan, const struct run *run, const struct call *call,
@@ -48,9 +59,12 @@ static void add_steps(const struct plan_run *plan, const struct run *run, const 
         utf8_clean(out, plan->plan.steps[i].title, UTF8_ONE_LINE);
         if (child != NULL && child->tree != NULL && child->tree->merge.n > 0)
             buf_printf(out, " (%.*s)", STR_FMT(child->tree->merge));
-        if (plan->reasons[i].n > 0) {
+        struct str why = plan->reasons[i];
+        if (why.n == 0 && plan->states[i].status == STEP_PENDING)
+            why = STR("not started");
+        if (why.n > 0) {
             buf_text(out, ": ");
-            utf8_clean(out, utf8_cut_chars(plan->reasons[i], REASON_CHARS), UTF8_ONE_LINE);
+            utf8_clean(out, utf8_cut_chars(why, REASON_CHARS), UTF8_ONE_LINE);
         }
         buf_char(out, '\n');
     }
@@ -69,7 +83,7 @@ static int64_t calls_made(const struct run *run, const struct call *call)
 void plan_answer_text(const struct run *run, const struct call *call, struct buf *out)
 {
     const struct plan_run *plan = call->plan;
-    enum review_end end = plan_review_end(run, call);
+    enum reviewed reviewed = plan_reviewed(run, call);
     size_t done = 0;
     for (size_t i = 0; i < plan->plan.count; i++)
         done += plan->states[i].status == STEP_COMPLETED;
@@ -85,9 +99,9 @@ void plan_answer_text(const struct run *run, const struct call *call, struct buf
     if (done < plan->plan.count)
         buf_text(out, "\n\nNot everything was done: see the steps that are not completed, each "
                       "with its reason.");
-    if (end == REVIEW_REFUSED)
+    if (reviewed == REVIEWED_OPEN)
         buf_text(out, "\n\nNot everything was done: the review did not approve the result, and no "
                       "round of mending is left.");
-    else if (end == REVIEW_NOT_DONE)
+    else if (reviewed == REVIEWED_NOT)
         buf_text(out, "\n\nNot everything was done: the result was not reviewed.");
 }

@@ -2,7 +2,7 @@
  * reply → calls → results → advance. Pure. */
 #include "base/json.h"
 #include "base/mark.h"
-#include "core/run/state.h"
+#include "core/run/plan_run.h"
 
 #define TOOL_TOKENS 150 /* estimate for one tool's schema, until the server reports real numbers */
 #define NUDGES_MAX 2    /* cut or empty replies in a row before the agent is ended */
@@ -281,6 +281,14 @@ static void tell_steered(struct deciding *d, struct agent *agent)
     buf_release(&out);
 }
 
+static struct str directed_error(const struct run *run, const struct agent *agent, struct str text)
+{
+    const struct call *call = &agent->calls[agent->call_count - 1];
+    if (str_starts(text, STR("Error: ")))
+        return (struct str){text.p + 7, text.n - 7};
+    return call->plan != NULL ? plan_problem(run, call) : text;
+}
+
 /* A root that asks no model has done what it was started for: the result of its call is its answer. */
 static void finish_directed(struct deciding *d, struct agent *agent)
 {
@@ -289,9 +297,7 @@ static void finish_directed(struct deciding *d, struct agent *agent)
     if (last->outcome == TOOL_OK)
         agent_finish(d, agent, OUTCOME_COMPLETED, STR_NONE);
     else
-        agent_finish(d, agent, OUTCOME_ERROR,
-                     str_starts(text, STR("Error: ")) ? (struct str){text.p + 7, text.n - 7}
-                                                      : STR("not all steps of the plan were done"));
+        agent_finish(d, agent, OUTCOME_ERROR, directed_error(d->run, agent, text));
 }
 
 void turn_advance(struct deciding *d, struct agent *agent)
