@@ -64,8 +64,12 @@ void check_plan(struct world *w, const struct run *run, const struct agent *agen
     const struct plan_run *plan = call->plan;
     if (agent->no != 0)
         wrong(w, "agent %u carries out a plan", agent->no);
-    if (w->plan.max_concurrent > 0 && (int64_t)call->children_open > w->plan.max_concurrent)
-        wrong(w, "a plan has %zu children at once", call->children_open);
+    int64_t at_work = 0; /* who waits for its merge holds no slot */
+    for (size_t i = 0; i < call->child_count; i++)
+        at_work += call->children[i].no != 0 &&
+                   run_agent(run, call->children[i].no)->phase < PHASE_LEAVING;
+    if (w->plan.max_concurrent > 0 && at_work > w->plan.max_concurrent)
+        wrong(w, "a plan has %lld children at work at once", (long long)at_work);
     for (size_t i = 0; plan != NULL && i < plan->plan.count; i++) {
         if (plan->states[i].status == STEP_IN_PROGRESS)
             check_started(w, run, call, i);
