@@ -13,7 +13,7 @@
 struct priced {
     struct str id;
     struct contract contract;
-    struct estimate most;
+    struct estimate most; /* of its own requests */
 };
 
 struct dryrun {
@@ -24,7 +24,41 @@ struct dryrun {
     struct priced *children;
     size_t count;
     struct estimate sum;
+    enum { DELEGATES_NOTHING, MAY_DELEGATE } delegate; /* whether some child may start children */
 };
+
+/* The most that a child's own requests may cost with this model. What it gets of the run's budget to begin with is no bound: what
+ * others do not use comes to it. */
+static int estimate(const struct dryrun *dry, const struct contract *contract, struct str name,
+                    struct estimate *most)
+{
+    const struct model_settings *model = settings_model(dry->settings, name);
+    struct contract bounded = *contract;
+    if (model == NULL)
+        return -1;
+    bounded.execution.budget.tokens = dry->root.execution.budget.tokens;
+    bounded.execution.budget.cost_nano = dry->root.execution.budget.cost_nano;
+    estimate_step(&bounded, model, most);
+    return 0;
+}
+
+/* With the dearest of the models that may stand in for each other. */
+static int estimate_dearest(const struct dryrun *dry, const struct contract *contract,
+                            struct estimate *most)
+{
+    const struct pool *pool = settings_pool(dry->settings, contract->model.pool);
+    if (estimate(dry, contract, contract->model.name, most) != 0)
+        return -1;
+    for (size_t i = 0; pool != NULL && i < pool->models.n; i++) {
+        struct estimate other;
+        if (list_has(&contract->model.allowed_models, pool->models.items[i]) &&
+            estimate(dry, contract, pool->models.items[i], &other) == 0 &&
+            most->cost_nano != UNLIMITED &&
+            (other.cost_nano == UNLIMITED || other.cost_nano > most->cost_nano))
+            *most = other;
+    }
+    return 0;
+}
 
 static int price(struct dryrun *dry, struct str id, const struct delegation *request,
                  struct err *err)
@@ -35,13 +69,20 @@ static int price(struct dryrun *dry, struct str id, const struct delegation *req
     if (contract_derive(&dry->arena, &dry->root, request, &dry->facts, dry->settings,
                         &child->contract, err) != 0)
         return err_prefix(err, "%.*s", STR_FMT(id));
-    const struct model_settings *model = settings_model(dry->settings, child->contract.model.name);
-    if (model == NULL)
+    if (estimate_dearest(dry, &child->contract, &child->most) != 0)
         return err_set(err, ERR_BUG, "the contract of %.*s names no model", STR_FMT(id));
-    estimate_step(&child->contract, model, &child->most);
     estimate_add(&dry->sum, &child->most);
+    if (child->contract.permissions.can_spawn_children == SPAWN_MAY)
+        dry->delegate = MAY_DELEGATE;
     dry->count++;
     return 0;
+}
+
+/* Whether a run would start it. */
+static bool is_open(const struct plan_step *step)
+{
+    return step->status != STEP_COMPLETED && step->status != STEP_FAILED &&
+           step->status != STEP_SKIPPED;
 }
 
 /* What each step would get of a limit if nothing were spent yet; the last share is the review's. */
@@ -49,7 +90,8 @@ static void share(const struct dryrun *dry, const struct plan *plan, int64_t lim
                   struct share *shares)
 {
     for (size_t i = 0; i < plan->count; i++)
-        shares[i] = (struct share){.weight = plan_step_calls(&plan->steps[i])};
+        shares[i] = (struct share){.weight = plan_step_calls(&plan->steps[i]),
+                                   .state = is_open(&plan->steps[i]) ? SHARE_WAITS : SHARE_ENDED};
     shares[plan->count] = (struct share){
         .weight = PLAN_REVIEW_CALLS,
         .state = dry->settings->plan_review == SWITCH_ON ? SHARE_WAITS : SHARE_ENDED};
@@ -76,8 +118,7 @@ static int price_steps(struct dryrun *dry, const struct plan *plan, struct err *
         buf_release(&task);
         request.asked.cost_nano = asked(limits->cost_nano, &cost[i]);
         request.asked.tokens = asked(limits->tokens, &tokens[i]);
-        if (plan->steps[i].status != STEP_COMPLETED &&
-            price(dry, plan->steps[i].id, &request, err) != 0)
+        if (is_open(&plan->steps[i]) && price(dry, plan->steps[i].id, &request, err) != 0)
             return -1;
     }
     if (dry->settings->plan_review != SWITCH_ON)
@@ -135,6 +176,15 @@ static void json_number(struct jw *w, const char *key, int64_t value)
         jw_int(w, value);
 }
 
+static void json_cost(struct jw *w, int64_t cost_nano)
+{
+    jw_key(w, "cost_usd");
+    if (cost_nano == UNLIMITED)
+        jw_null(w);
+    else
+        jw_real(w, (double)cost_nano / 1e9);
+}
+
 static void json_most(struct jw *w, const struct estimate *most)
 {
     jw_key(w, "most");
@@ -142,11 +192,7 @@ static void json_most(struct jw *w, const struct estimate *most)
     json_number(w, "calls", most->calls);
     json_number(w, "requests", most->requests);
     json_number(w, "tokens", most->tokens);
-    jw_key(w, "cost_usd");
-    if (most->cost_nano == UNLIMITED)
-        jw_null(w);
-    else
-        jw_real(w, (double)most->cost_nano / 1e9);
+    json_cost(w, most->cost_nano);
     jw_end_object(w);
 }
 
@@ -173,6 +219,11 @@ static void show_json(struct output *output, const struct dryrun *dry, const str
     }
     jw_end_array(&w);
     json_most(&w, &dry->sum);
+    jw_key(&w, "limit");
+    jw_object(&w);
+    json_number(&w, "tokens", dry->root.execution.budget.tokens);
+    json_cost(&w, dry->root.execution.budget.cost_nano);
+    jw_end_object(&w);
     jw_end_object(&w);
     output_json(output, &line);
     buf_release(&line);
@@ -207,6 +258,22 @@ static void add_list(struct buf *out, const struct list *list, const char *none)
         buf_text(out, none);
 }
 
+/* What it gets of the run's budget to begin with. */
+static void add_share(struct buf *out, const struct limits *budget)
+{
+    if (budget->cost_nano == UNLIMITED && budget->tokens == UNLIMITED)
+        return;
+    buf_text(out, "  to begin with: ");
+    if (budget->cost_nano != UNLIMITED)
+        text_money(out, budget->cost_nano);
+    if (budget->tokens != UNLIMITED) {
+        buf_text(out, budget->cost_nano != UNLIMITED ? ", " : "");
+        text_tokens(out, budget->tokens);
+        buf_text(out, " tokens");
+    }
+    buf_text(out, "; what others leave comes to it\n");
+}
+
 static void show_child(struct output *output, const struct priced *child)
 {
     const struct contract *contract = &child->contract;
@@ -233,9 +300,38 @@ static void show_child(struct output *output, const struct priced *child)
     else
         add_list(&line, &contract->isolation.ownership, "nothing");
     buf_printf(&line, "; files: %.*s\n", STR_FMT(contract->isolation.strategy));
+    add_share(&line, &contract->execution.budget);
     output_clean(output, buf_view(&line), UTF8_LINES);
     buf_release(&tools);
     buf_release(&line);
+}
+
+/* What the sum does not have in it, and what holds all the same. */
+static void add_besides(struct buf *out, const struct dryrun *dry, const struct plan *plan)
+{
+    const struct limits *limits = &dry->root.execution.budget;
+    bool delegates = dry->delegate == MAY_DELEGATE || plan == NULL;
+    bool finds = dry->settings->plan_review == SWITCH_ON && dry->settings->review_rounds > 0;
+    if (!delegates && !finds)
+        return;
+    buf_printf(out, ", without %s%s%s",
+               plan == NULL ? "the steps"
+               : delegates  ? "what they delegate"
+                            : "",
+               delegates && finds ? " and " : "", finds ? "what a review finds" : "");
+    if (limits->cost_nano == UNLIMITED && limits->tokens == UNLIMITED) {
+        buf_text(out, "; the run has no limit in dollars or tokens");
+        return;
+    }
+    buf_text(out, "; with all of it at most ");
+    if (limits->cost_nano != UNLIMITED)
+        text_money(out, limits->cost_nano);
+    if (limits->tokens != UNLIMITED) {
+        buf_text(out, limits->cost_nano != UNLIMITED ? ", " : "");
+        text_tokens(out, limits->tokens);
+        buf_text(out, " tokens");
+    }
+    buf_text(out, ", the run's limit");
 }
 
 static void show_text(struct output *output, struct dryrun *dry, const struct plan *plan)
@@ -248,10 +344,8 @@ static void show_text(struct output *output, struct dryrun *dry, const struct pl
     buf_init(&sum, 1000);
     buf_text(&sum, "In all at most ");
     add_most(&sum, &dry->sum);
-    buf_text(&sum, dry->settings->review_rounds > 0 && plan != NULL
-                       ? ", without what a review finds. Nothing was started.\n"
-                       : ". Nothing was started.\n");
-    output_print(output, "\n%.*s", STR_FMT(buf_view(&sum)));
+    add_besides(&sum, dry, plan);
+    output_print(output, "\n%.*s. Nothing was started.\n", STR_FMT(buf_view(&sum)));
     if (plan == NULL)
         output_print(output, "The steps are known when the planner has answered: cadre plan "
                              "\"GOAL\" -o plan.yaml, then\ncadre run --plan-file plan.yaml "

@@ -8,6 +8,16 @@ from terminal_test import Terminal
 from trees_test import Repository, call, rule, script, writes
 
 
+PRICED = """plan: {review: false}
+llm:
+  providers: {local: {base_url: "http://127.0.0.1:1/v1"}}
+  models:
+    cheap: {provider: local, price_in: 1, price_out: 4}
+    dear: {provider: local, price_in: 3, price_out: 15}
+  pools: {one: [{model: cheap}], both: [{model: cheap}, {model: dear}]}
+"""
+
+
 def step(name, **more):
     return {"id": name, "title": f"Title of {name}", "description": f"DO-{name}", **more}
 
@@ -243,6 +253,36 @@ class Plans(unittest.TestCase):
             self.assertEqual(line["most"]["calls"], sum(child["most"]["calls"] for child in line["children"]))
             self.assertEqual(space.query("SELECT * FROM runs"), [])
             self.assertEqual(server.stats()["requests"], 0)
+
+    def dry(self, space, written, *words):
+        """What a dry run with a price says, and its children by their ids."""
+        done = space.run(["run", "--mode", "auto", "--dry-run", "--json", "--plan-file", self.plan_file(space, written), *words])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        line = json_lines(done.stdout)[-1]
+        return line, {child["id"]: child for child in line["children"]}
+
+    def test_the_most_of_a_step_holds_whatever_its_share_is_to_begin_with(self):
+        with Repository(PRICED + "  default_pool: one\n") as space:
+            uneven = plan(step("a", ownership=["a"], estimated_calls=1000), step("b", depends_on=["a"], estimated_calls=1))
+            line, children = self.dry(space, uneven, "--max-cost", "9")
+            self.assertLess(children["b"]["contract"]["execution"]["budget"]["cost_usd"], 0.01)
+            self.assertEqual(children["b"]["most"], children["a"]["most"])
+            self.assertEqual(line["most"]["cost_usd"], 2 * children["a"]["most"]["cost_usd"])
+            self.assertEqual(line["limit"], {"tokens": None, "cost_usd": 9})
+            self.assertEqual(self.dry(space, uneven, "--max-cost", "0.5")[0]["most"]["cost_usd"], 0.5)
+
+    def test_the_most_is_that_of_the_dearest_model_that_may_stand_in(self):
+        with Repository(PRICED + "  default_pool: both\n") as space:
+            most = self.dry(space, plan(step("a")), "--max-cost", "99")[0]["most"]["cost_usd"]
+            alone = self.dry(space, plan(step("a")), "--max-cost", "99", "--model", "dear")[0]["most"]["cost_usd"]
+            self.assertEqual(most, alone)
+
+    def test_a_dry_run_counts_only_steps_that_would_start(self):
+        with Repository(PRICED + "  default_pool: one\n") as space:
+            half = plan(step("a", status="completed", estimated_calls=1000), step("b", depends_on=["a"], estimated_calls=1))
+            children = self.dry(space, half, "--max-cost", "2")[1]
+            self.assertEqual(list(children), ["b"])
+            self.assertEqual(children["b"]["contract"]["execution"]["budget"]["cost_usd"], 2)
 
     def test_a_goal_that_is_typed_stands_in_place_of_the_files(self):
         with Repository("plan: {review: false}\n") as space:
