@@ -109,6 +109,15 @@ static int check_words(const struct arguments *arguments, struct err *err)
     return 0;
 }
 
+static int check_goal(const struct arguments *arguments, struct str goal, struct err *err)
+{
+    bool planned = arguments_has(arguments, "plan") || arguments_has(arguments, "plan-file");
+    return planned && goal.n > PLAN_GOAL_MAX
+               ? err_set(err, ERR_USAGE, "the goal of a plan may have at most %d bytes",
+                         PLAN_GOAL_MAX)
+               : 0;
+}
+
 static enum exit_code read_order(struct invocation *invocation, struct order *order)
 {
     const struct arguments *arguments = &invocation->arguments;
@@ -117,6 +126,7 @@ static enum exit_code read_order(struct invocation *invocation, struct order *or
     if (check_words(arguments, &err) != 0 ||
         (arguments->operand_count > 0 &&
          starting_task(arguments->operands[0], &order->input, &order->task, &err) != 0) ||
+        check_goal(arguments, order->task, &err) != 0 ||
         read_schema(arguments_value(arguments, "output-schema"), &order->schema, &err) != 0)
         return command_fail(invocation, &err);
     if (arguments_has(arguments, "plan"))
@@ -132,6 +142,8 @@ static enum exit_code carry_out(struct invocation *invocation, const struct orde
     enum exit_code code;
     if (starting_open(invocation, &wire, &err) != 0)
         return command_fail(invocation, &err);
+    if (order->plan.p != NULL)
+        planned_warn(&invocation->output, &wire_config(wire)->settings, order->steps);
     if (arguments_has(arguments, "dry-run")) {
         code = dryrun_show(invocation, wire, order->task, order->steps);
     } else {

@@ -40,6 +40,27 @@ enum exit_code planned_read(struct invocation *invocation, struct arena *arena, 
     return EXIT_CODE_DONE;
 }
 
+static bool changes_files(const struct plan *plan)
+{
+    for (size_t i = 0; plan != NULL && i < plan->count; i++)
+        if (plan->steps[i].role->writes != ROLE_READS)
+            return true;
+    return plan == NULL;
+}
+
+void planned_warn(struct output *output, const struct settings *settings, const struct plan *plan)
+{
+    struct str write = STR("write");
+    enum permission cell = mode_table[settings->mode][GROUP_WRITE];
+    for (size_t i = 0; i < settings->override_count; i++)
+        if (str_eq(tool_normal_name(settings->overrides[i].tool), write))
+            cell = settings->overrides[i].permission;
+    if (changes_files(plan) && permission_effective(settings->mode, tool_info_find(write), write,
+                                                    cell, ASKER_CHILD) != PERMIT_ALLOW)
+        output_error(output, "warning: in mode %s no step can change a file; --mode auto lets them",
+                     mode_text(settings->mode));
+}
+
 struct str planned_start(struct arena *arena, struct str goal, const struct plan *plan,
                          enum planned_extent extent)
 {

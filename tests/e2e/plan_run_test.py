@@ -290,6 +290,22 @@ class Plans(unittest.TestCase):
                     self.plan_file(space, plan(step("base"))), "Something else")
             self.assertIn("Planning: Something else", self.result["response"])
 
+    def test_a_mode_in_which_no_step_can_change_files_is_told(self):
+        with Repository("plan: {review: false}\n") as space, ModelServer(script()) as server:
+            for written, mode, told in ((DIAMOND, "safe", True), (DIAMOND, "auto", False),
+                                        (plan(step("look", type="research")), "safe", False)):
+                done = space.run(["run", *server.flags(), "--mode", mode, "--plan-file", self.plan_file(space, written),
+                                  "--dry-run"])
+                self.assertEqual(f"in mode {mode} no step can change a file" in done.stderr, told, done.stderr)
+
+    def test_a_goal_that_is_too_long_for_a_plan_starts_nothing(self):
+        with Repository() as space, ModelServer(script()) as server:
+            for words in (["--plan"], ["--plan-file", self.plan_file(space, DIAMOND)]):
+                done = space.run(["run", *server.flags(), *words, "word " * 14000])
+                self.assertEqual(done.returncode, 2)
+                self.assertIn("at most 65536 bytes", done.stderr)
+            self.assertEqual(space.query("SELECT * FROM runs"), [])
+
     def test_a_wrong_plan_file_is_told_with_its_lines_and_starts_nothing(self):
         with Workspace() as space:
             path = space.root / "bad.yaml"

@@ -216,6 +216,17 @@ static void paths_that_cannot_be_used_leave_the_step_with_everything(void **stat
     assert_int_equal(f->problems.found, 0);
 }
 
+static void a_tool_that_is_not_there_is_left_out_and_told(void **state)
+{
+    struct fixture *f = *state;
+    answer(f, "[{\"title\":\"a\",\"tools\":[\"python\",\"read_file\"]}]");
+    check_warning(f, "steps[0]", "names a tool that is not there, which is left out: python");
+    assert_int_equal(f->plan.steps[0].allowed_tools.n, 1);
+    check_str(f->plan.steps[0].allowed_tools.items[0], "read_file");
+    answer(f, "[{\"title\":\"a\",\"tools\":[\"python\"]}]");
+    assert_int_equal(f->plan.steps[0].allowed_tools.state, LIST_ABSENT);
+}
+
 static void garbage_becomes_the_goal_as_one_step(void **state)
 {
     struct fixture *f = *state;
@@ -373,6 +384,7 @@ int main(void)
         TEST(ids_become_short_valid_and_unique),
         TEST(a_list_of_sentences_is_a_list_of_steps),
         TEST(paths_that_cannot_be_used_leave_the_step_with_everything),
+        TEST(a_tool_that_is_not_there_is_left_out_and_told),
         TEST(garbage_becomes_the_goal_as_one_step),
         TEST(a_single_step_alone_is_a_plan),
         TEST(what_is_left_of_an_answer_that_was_cut_is_no_plan),

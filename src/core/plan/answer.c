@@ -6,6 +6,7 @@
 
 #include "base/utf8.h"
 #include "core/contract/registry_fields.h"
+#include "core/contract/tools.h"
 #include "core/plan/answer_inside.h"
 #include "core/plan/find.h"
 #include "core/plan/ownership.h"
@@ -179,6 +180,23 @@ static void read_ownership(struct reading_answer *r, const struct js *value, str
     step->ownership = globs;
 }
 
+/* A tool that there is not would fail the step. Where none is left it has its role's, as without any. */
+static void read_tools(struct reading_answer *r, const struct js *value, struct draft *draft)
+{
+    struct list said = answer_words(r->arena, wording_member(value, PART_TOOLS), PLAN_TOOLS_MAX,
+                                    REGISTRY_NAME_MAX);
+    struct list tools = {LIST_SET, NULL, 0};
+    for (size_t i = 0; i < said.n; i++) {
+        if (tool_info_find(said.items[i]))
+            list_add(r->arena, &tools, said.items[i]);
+        else
+            warn(r, draft->place, "names a tool that is not there, which is left out",
+                 said.items[i]);
+    }
+    if (tools.n > 0)
+        draft->step.allowed_tools = tools;
+}
+
 static void read_step(struct reading_answer *r, struct str key, const struct js *value)
 {
     struct draft *draft = &r->drafts[r->count];
@@ -203,10 +221,7 @@ static void read_step(struct reading_answer *r, struct str key, const struct js 
         answer_words(r->arena, wording_member(value, PART_DEPENDS), LIST_ITEMS_MAX, PLAN_TITLE_MAX);
     step->success_criteria = answer_lines(r->arena, wording_member(value, PART_SUCCESS),
                                           PLAN_CRITERIA_MAX, PLAN_CRITERION_MAX);
-    struct list tools = answer_words(r->arena, wording_member(value, PART_TOOLS), PLAN_TOOLS_MAX,
-                                     REGISTRY_NAME_MAX);
-    if (tools.n > 0)
-        step->allowed_tools = tools;
+    read_tools(r, value, draft);
     step->estimated_calls = answer_number(wording_member(value, PART_CALLS), 1, PLAN_CALLS_MAX);
     step->max_retries = answer_number(wording_member(value, PART_RETRIES), 0, PLAN_RETRIES_MAX);
     step->approval =
