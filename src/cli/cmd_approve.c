@@ -124,7 +124,7 @@ static int answer(struct invocation *invocation, struct history *history,
             deny ? "is denied" : "is approved");
     else if (result == 0)
         say(invocation, history, step->id, "kept",
-            "has its answer, which takes effect at `cadre resume`");
+            "has an answer, which takes effect at `cadre resume`; of several the first counts");
     buf_release(&question);
     buf_release(&body);
     return result;

@@ -149,6 +149,46 @@ class Plans(unittest.TestCase):
                     self.plan_file(space, strays), code=1, mode="dangerous")
             self.assertEqual(self.steps(), {"narrow": "failed", "after": "skipped"})
 
+    def test_a_step_that_clashes_with_its_users_edit_fails_and_skips_what_needs_it(self):
+        with Repository("plan: {review: false}\nisolation: {root: false}\n") as space:
+            clashes = plan(step("mine", ownership=["a.txt"]), step("after", depends_on=["mine"]), step("right", ownership=["right"]))
+            rules = [*does("mine", writes("a.txt", "one\nTWO\nthree\n"), delay_ms=1500), *builds("right")]
+            with ModelServer(script(*rules)) as server:
+                process = space.start(["run", *server.flags(), "--mode", "auto", "--json", "--plan-file",
+                                       self.plan_file(space, clashes)])
+                process.wait_for(lambda line: line.get("event") == "tool.finished" and line.get("agent") != 0, "the write")
+                (space.files / "a.txt").write_text("one\nzwei\nthree\n")
+                self.assertEqual(process.end(), 1)
+                server.idle()
+            self.take(space, process.lines)
+            self.assertEqual(self.steps(), {"mine": "failed", "after": "skipped", "right": "completed"})
+            self.assertRegex(self.result["response"], r"\[failed\] Title of mine \(conflict\): merge conflict in a.txt")
+            self.assertEqual((space.files / "a.txt").read_text(), "one\nzwei\nthree\n")
+
+    def test_a_plan_without_money_is_not_done(self):
+        with Repository(PRICED + "  default_pool: one\n") as space:
+            done = space.run(["run", "--mode", "auto", "--json", "--max-cost", "0.0001", "--plan-file",
+                              self.plan_file(space, plan(step("base"), step("roof", depends_on=["base"])))])
+            self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+            self.take(space, json_lines(done.stdout))
+            self.assertEqual(self.steps(), {"base": "failed", "roof": "skipped"})
+            self.assertIn("[failed] Title of base (no_changes): the budget is used up", self.result["response"])
+
+    def test_a_plan_that_is_cancelled_says_what_was_not_done(self):
+        with Repository("plan: {review: false}\n") as space:
+            with ModelServer(script(*builds("base"), *builds("left", delay_ms=30000), *builds("right"))) as server:
+                process = space.start(["run", *server.flags(), "--mode", "auto", "--json", "--plan-file",
+                                       self.plan_file(space, DIAMOND)])
+                process.wait_for(lambda line: line.get("event") == "plan.step" and line["payload"]["name"] == "left",
+                                 "the step left starts")
+                self.assertEqual(space.run(["cancel", process.lines[0]["run_id"]]).returncode, 0)
+                self.assertEqual(process.end(), 130)
+                server.idle()
+            answer = process.lines[-1]["response"]
+            self.assertIn("[completed] Title of base", answer)
+            self.assertIn("[failed] Title of left", answer)
+            self.assertIn("[pending] Title of roof: not started", answer)
+
     def test_a_planner_that_fails_ends_the_run(self):
         with Repository() as space:
             self.go(space, [rule("Create a plan to", 0, status=400, error="no")], "--plan", "Build it", code=1)
