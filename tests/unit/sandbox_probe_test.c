@@ -49,9 +49,28 @@ static int run_all(void)
     return run_probes(&options, NULL);
 }
 
-static void every_wall_holds(void **state)
+/* A case for each wall, so that one can be tried alone. */
+#define WALLS(X) X(files) X(landlock) X(limits) X(network) X(privileges) X(processes) X(seccomp)
+#define WALL_NAME(wall) #wall,
+#define WALL_CASE(wall) {"the_wall_of_" #wall "_holds", the_wall_holds, NULL, NULL, #wall},
+
+static const char *const walls[] = {WALLS(WALL_NAME)};
+
+static void the_wall_holds(void **state)
 {
-    assert_int_equal(run_all(), 0);
+    struct sandbox_options options = {0};
+    assert_int_equal(run_probes(&options, *state), 0);
+}
+
+static void every_probe_is_of_a_wall_that_is_tried(void **state)
+{
+    for (size_t i = 0; i < probe_count; i++) {
+        size_t wall = 0;
+        while (wall < sizeof walls / sizeof *walls && strcmp(walls[wall], probes[i].wall) != 0)
+            wall++;
+        if (wall == sizeof walls / sizeof *walls)
+            fail_msg("no case tries the wall \"%s\"", probes[i].wall);
+    }
 }
 
 /* Two walls around the same thing hide each other's holes. */
@@ -71,7 +90,7 @@ static void every_wall_holds_for_an_ordinary_user(void **state)
 {
     int status = 0;
     if (geteuid() != 0)
-        return; /* the test above was it */
+        return; /* the tests above were it */
     pid_t pid = fork();
     if (pid == 0) {
         if (setgid(ORDINARY_USER) != 0 || setuid(ORDINARY_USER) != 0)
@@ -121,7 +140,8 @@ static void the_docs_have_the_table(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_wall_holds),
+        WALLS(WALL_CASE) /* commas are in it */
+        cmocka_unit_test(every_probe_is_of_a_wall_that_is_tried),
         cmocka_unit_test(mounts_hold_without_landlock),
         cmocka_unit_test(privileges_hold_without_the_filter),
         cmocka_unit_test(every_wall_holds_for_an_ordinary_user),
