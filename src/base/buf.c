@@ -83,10 +83,19 @@ void buf_int(struct buf *buf, int64_t number)
 
 void buf_vprintf(struct buf *buf, const char *format, va_list args)
 {
+    /* Nearly always the text fits into the room that is there, and is formatted once. */
+    size_t room = buf->failed ? 0 : buf->capacity - buf->n;
+    char *end = room > 0 ? buf->p + buf->n : NULL;
     va_list again;
     va_copy(again, args);
-    int length = vsnprintf(NULL, 0, format, again);
+    int length = vsnprintf(end, room, format, again);
     va_end(again);
+    if (length >= 0 && (size_t)length < room) {
+        buf->n += (size_t)length;
+        return;
+    }
+    if (end)
+        *end = '\0';
     if (length < 0)
         buf->failed = true;
     if (length < 0 || !buf_grow(buf, (size_t)length))
