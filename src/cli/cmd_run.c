@@ -143,7 +143,8 @@ static enum exit_code carry_out(struct invocation *invocation, const struct orde
     if (starting_open(invocation, &wire, &err) != 0)
         return command_fail(invocation, &err);
     if (order->plan.p != NULL)
-        planned_warn(&invocation->output, &wire_config(wire)->settings, order->steps);
+        planned_warn(&invocation->output, &wire_config(wire)->settings,
+                     drive_asker(&invocation->output), order->steps);
     if (arguments_has(arguments, "dry-run")) {
         code = dryrun_show(invocation, wire, order->task, order->steps);
     } else {

@@ -70,9 +70,7 @@ static void print_tree(struct output *output, const struct view *view)
     struct buf text;
     int columns, lines;
     output_size(output, &columns, &lines);
-    /* Nobody is there to be wrapped where there is no terminal. */
-    struct tree_style style = {output->target == OUTPUT_TERMINAL ? columns : 400, 0, output->colour,
-                               output->glyphs};
+    struct tree_style style = {columns, 0, output->colour, output->glyphs};
     buf_init(&text, SIZE_MAX / 4);
     view_render(view, 0, &style, &text);
     output_print(output, "%.*s", STR_FMT(buf_view(&text)));

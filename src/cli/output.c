@@ -127,7 +127,8 @@ void output_drain(struct output *output, int64_t standstill_ms)
 void output_size(const struct output *output, int *columns, int *lines)
 {
     struct winsize size = {0};
-    *columns = 80;
+    /* Nobody is there to be wrapped where there is no terminal. */
+    *columns = output->target == OUTPUT_TERMINAL ? 80 : 400;
     *lines = 24;
     int fd = output->out_pipe != NULL ? STDOUT_FILENO : fileno(output->out);
     if (ioctl(fd, TIOCGWINSZ, &size) == 0) {

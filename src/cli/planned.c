@@ -40,25 +40,40 @@ enum exit_code planned_read(struct invocation *invocation, struct arena *arena, 
     return EXIT_CODE_DONE;
 }
 
-static bool changes_files(const struct plan *plan)
+/* Some step's role has the tool; of a plan that is still to be made, it will. */
+static bool wants_tool(const struct plan *plan, const char *tool)
 {
     for (size_t i = 0; plan != NULL && i < plan->count; i++)
-        if (plan->steps[i].role->writes != ROLE_READS)
+        if (strstr(plan->steps[i].role->tools, tool) != NULL)
             return true;
     return plan == NULL;
 }
 
-void planned_warn(struct output *output, const struct settings *settings, const struct plan *plan)
+/* What a child's call of the tool meets: never more than its parent's. */
+static enum permission child_permission(const struct settings *settings, struct str tool,
+                                        enum asker root)
 {
-    struct str write = STR("write");
-    enum permission cell = mode_table[settings->mode][GROUP_WRITE];
+    const struct tool_info *info = tool_info_find(tool);
+    enum permission cell = mode_table[settings->mode][info->group];
     for (size_t i = 0; i < settings->override_count; i++)
-        if (str_eq(tool_normal_name(settings->overrides[i].tool), write))
+        if (str_eq(tool_normal_name(settings->overrides[i].tool), tool))
             cell = settings->overrides[i].permission;
-    if (changes_files(plan) && permission_effective(settings->mode, tool_info_find(write), write,
-                                                    cell, ASKER_CHILD) != PERMIT_ALLOW)
+    if (permission_effective(settings->mode, info, tool, cell, root) == PERMIT_DENY)
+        return PERMIT_DENY;
+    return permission_effective(settings->mode, info, tool, cell, ASKER_CHILD);
+}
+
+void planned_warn(struct output *output, const struct settings *settings, enum asker root,
+                  const struct plan *plan)
+{
+    if (wants_tool(plan, "write") && child_permission(settings, STR("write"), root) != PERMIT_ALLOW)
         output_error(output, "warning: in mode %s no step can change a file; --mode auto lets them",
                      mode_text(settings->mode));
+    else if (wants_tool(plan, "test") &&
+             child_permission(settings, STR("test"), root) != PERMIT_ALLOW)
+        output_error(output, "warning: nobody can be asked here, so no step can run a command or a "
+                             "test; \"permissions: {shell: allow, test: allow}\" in the config "
+                             "lets them");
 }
 
 struct str planned_start(struct arena *arena, struct str goal, const struct plan *plan,

@@ -338,6 +338,16 @@ class Plans(unittest.TestCase):
                                   "--dry-run"])
                 self.assertEqual(f"in mode {mode} no step can change a file" in done.stderr, told, done.stderr)
 
+    def test_where_nobody_can_be_asked_it_is_told_that_no_step_can_run_a_test(self):
+        look = plan(step("look", type="research"))
+        with ModelServer(script()) as server:
+            for config, written, told in (("", DIAMOND, True), ("", look, False),
+                                          ("permissions: {shell: allow, test: allow}\n", DIAMOND, False)):
+                with Repository("plan: {review: false}\n" + config) as space:
+                    done = space.run(["run", *server.flags(), "--mode", "auto", "--plan-file", self.plan_file(space, written),
+                                      "--dry-run"])
+                    self.assertEqual("no step can run a command or a test" in done.stderr, told, done.stderr)
+
     def test_a_goal_that_is_too_long_for_a_plan_starts_nothing(self):
         with Repository() as space, ModelServer(script()) as server:
             for words in (["--plan"], ["--plan-file", self.plan_file(space, DIAMOND)]):

@@ -246,6 +246,15 @@ static void add_label(struct buf *out, struct str text, const char *separator)
     buf_text(out, separator);
 }
 
+/* What stands behind something else, where there is any. */
+static void add_more(struct buf *out, const char *separator, struct str text)
+{
+    if (text.n == 0)
+        return;
+    buf_text(out, separator);
+    add_line(out, text);
+}
+
 /* Without printf: most events have such a line. */
 static void add_numbers(struct buf *out, const char *before, int64_t a, const char *between,
                         int64_t b, const char *behind)
@@ -360,13 +369,13 @@ void event_summary(const struct event *e, struct buf *out)
         buf_text(out, "carries out what it was started for");
         break;
     case EVENT_PLAN_MADE:
-        buf_printf(out, "plan, version %lld ", (long long)e->count);
-        add_line(out, e->reason);
+        buf_printf(out, "plan, version %lld", (long long)e->count);
+        add_more(out, " ", e->reason);
         break;
     case EVENT_PLAN_STEP:
         add_label(out, e->name, ": ");
-        add_label(out, e->kind, " ");
-        add_line(out, e->reason);
+        add_line(out, e->kind);
+        add_more(out, " ", e->reason);
         break;
     case EVENT_AGENT_ISOLATING:
         buf_text(out, "gets a tree of its own");
@@ -387,8 +396,8 @@ void event_summary(const struct event *e, struct buf *out)
         add_line(out, e->checks);
         break;
     case EVENT_AGENT_CHECKED:
-        add_label(out, e->outcome, ": ");
-        add_line(out, e->text);
+        add_line(out, e->outcome);
+        add_more(out, ": ", e->text);
         break;
     case EVENT_RUN_PAUSED:
         buf_printf(out, "%lld tool calls made: go on?", (long long)e->count);
