@@ -216,6 +216,32 @@ static void paths_that_cannot_be_used_leave_the_step_with_everything(void **stat
     assert_int_equal(f->problems.found, 0);
 }
 
+static void paths_of_who_changes_nothing_are_left_out(void **state)
+{
+    struct fixture *f = *state;
+    answer(f, "[{\"title\":\"a\",\"type\":\"research\",\"files\":[\"src\"]}]");
+    assert_int_equal(f->plan.steps[0].ownership.state, LIST_ABSENT);
+}
+
+static void too_many_paths_in_all_leave_a_step_with_everything(void **state)
+{
+    struct fixture *f = *state;
+    struct buf text;
+    buf_init(&text, 1 << 20);
+    for (int i = 0; i < 9; i++) {
+        buf_printf(&text, "%s{\"title\":\"step %d\",\"files\":[\"x\"", i > 0 ? "," : "[", i);
+        for (int k = 1; k < PLAN_OWNERSHIP_MAX; k++)
+            buf_printf(&text, ",\"d%d/f%d\"", i, k);
+        buf_text(&text, "]}");
+    }
+    buf_text(&text, "]");
+    answer(f, text.p);
+    assert_int_equal(f->plan.steps[7].ownership.n, PLAN_OWNERSHIP_MAX);
+    assert_int_equal(f->plan.steps[8].ownership.state, LIST_ABSENT);
+    check_warning(f, "steps[8]", "owns everything, since it names too many paths");
+    buf_release(&text);
+}
+
 static void a_tool_that_is_not_there_is_left_out_and_told(void **state)
 {
     struct fixture *f = *state;
@@ -384,6 +410,8 @@ int main(void)
         TEST(ids_become_short_valid_and_unique),
         TEST(a_list_of_sentences_is_a_list_of_steps),
         TEST(paths_that_cannot_be_used_leave_the_step_with_everything),
+        TEST(paths_of_who_changes_nothing_are_left_out),
+        TEST(too_many_paths_in_all_leave_a_step_with_everything),
         TEST(a_tool_that_is_not_there_is_left_out_and_told),
         TEST(garbage_becomes_the_goal_as_one_step),
         TEST(a_single_step_alone_is_a_plan),

@@ -32,6 +32,13 @@ static inline void plan_rig_sketch(struct rig *rig, const char *text)
     plan_rig_start(rig, more);
 }
 
+/* Before the start: the result is reviewed, and findings become steps this often. */
+static inline void plan_rig_review(struct rig *rig, int64_t rounds)
+{
+    rig->settings.plan_review = SWITCH_ON;
+    rig->settings.review_rounds = rounds;
+}
+
 /* The last child of this name; 0: there is none. */
 static inline uint32_t plan_rig_find(const struct rig *rig, const char *name)
 {

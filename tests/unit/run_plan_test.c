@@ -186,6 +186,16 @@ static void a_steps_contract_says_what_it_owns_and_that_it_gates_the_run(void **
     assert_int_equal(contract->parent.step_idx, 0);
 }
 
+static void a_steps_contract_has_its_criteria_and_retries(void **state)
+{
+    struct rig *rig = *state;
+    plan_rig_start(rig, ",\"plan\":" PLAN(STEP("a", ",\"success_criteria\":[\"It is there\"],"
+                                                    "\"max_retries\":7")));
+    const struct contract *contract = &rig_agent(rig, 1)->contract;
+    assert_int_equal(contract->execution.max_retries, 7);
+    assert_true(list_has(&contract->step.success_criteria, STR("It is there")));
+}
+
 /* --- failures -------------------------------------------------------------------------------------------------- */
 
 static void a_failed_step_skips_what_depends_on_it_and_nothing_else(void **state)
@@ -260,6 +270,51 @@ static void a_budget_is_shared_by_estimate(void **state)
     plan_rig_sketch(rig, "a own=a calls=20; b own=b calls=10");
     assert_int_equal(tokens_of(rig, "a"), 60000);
     assert_int_equal(tokens_of(rig, "b"), 30000);
+}
+
+static void dollars_are_shared_too(void **state)
+{
+    struct rig *rig = *state;
+    rig->model.price_in_nano = rig->model.price_out_nano = 1000;
+    rig->settings.root.cost_nano = 900000000;
+    plan_rig_sketch(rig, "a own=a calls=20; b own=b calls=10");
+    assert_int_equal(rig_agent(rig, plan_rig_child(rig, "a"))->contract.execution.budget.cost_nano,
+                     600000000);
+    assert_int_equal(rig_agent(rig, plan_rig_child(rig, "b"))->contract.execution.budget.cost_nano,
+                     300000000);
+}
+
+static void a_review_has_a_part_of_the_budget(void **state)
+{
+    struct rig *rig = *state;
+    rig->settings.plan_review = SWITCH_ON;
+    rig->settings.root.tokens = 90000;
+    plan_rig_sketch(rig, "a own=a calls=10; b own=b calls=10");
+    assert_int_equal(tokens_of(rig, "a") + tokens_of(rig, "b"), 60000);
+}
+
+static void what_the_planner_spent_is_not_shared_again(void **state)
+{
+    struct rig *rig = *state;
+    rig->settings.root.tokens = 90000;
+    plan_rig_start(rig, "");
+    struct model_reply reply = {.text = STR("[" STEP("a", ",\"ownership\":[\"a\"]") "," STEP(
+                                    "b", ",\"ownership\":[\"b\"]") "]"),
+                                .usage = {9000, -1, -1, 1000, -1},
+                                .first_token_ms = -1};
+    rig_reply(rig, 1, &reply);
+    assert_int_equal(tokens_of(rig, "a"), 40000);
+    assert_int_equal(tokens_of(rig, "b"), 40000);
+}
+
+static void a_share_of_nothing_is_not_without_limit(void **state)
+{
+    struct rig *rig = *state;
+    rig->settings.root.tokens = 1;
+    plan_rig_sketch(rig, "a own=a; b own=b");
+    assert_int_equal(tokens_of(rig, "a"), 1);
+    plan_rig_is(rig, "a", "failed");
+    plan_rig_is(rig, "b", "failed");
 }
 
 static void what_a_step_did_not_use_goes_to_those_that_have_not_started(void **state)
@@ -376,11 +431,16 @@ int main(void)
         RIG_TEST(no_more_steps_at_once_than_the_run_has_slots),
         RIG_TEST(steps_that_own_the_same_place_follow_each_other),
         RIG_TEST(a_steps_contract_says_what_it_owns_and_that_it_gates_the_run),
+        RIG_TEST(a_steps_contract_has_its_criteria_and_retries),
         RIG_TEST(a_failed_step_skips_what_depends_on_it_and_nothing_else),
         RIG_TEST(a_failed_step_fails_the_run_of_a_model_that_says_otherwise),
         RIG_TEST(a_step_that_gets_no_child_has_failed),
         RIG_TEST(the_answer_has_its_four_parts),
         RIG_TEST(a_budget_is_shared_by_estimate),
+        RIG_TEST(dollars_are_shared_too),
+        RIG_TEST(a_review_has_a_part_of_the_budget),
+        RIG_TEST(what_the_planner_spent_is_not_shared_again),
+        RIG_TEST(a_share_of_nothing_is_not_without_limit),
         RIG_TEST(what_a_step_did_not_use_goes_to_those_that_have_not_started),
         RIG_TEST(a_step_that_had_no_money_to_begin_has_failed),
         RIG_TEST(a_step_that_used_its_budget_up_is_completed_and_says_so),
