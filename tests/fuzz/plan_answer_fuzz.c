@@ -2,6 +2,7 @@
  * problem and prints the same. What follows from a valid plan can be worked out: order, critical path, drawing, words. */
 #include <stdlib.h>
 
+#include "base/utf8.h"
 #include "core/plan/answer.h"
 #include "core/plan/graph.h"
 #include "core/plan/prompt.h"
