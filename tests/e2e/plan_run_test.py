@@ -139,7 +139,7 @@ class Plans(unittest.TestCase):
                 server.idle()
             self.assertEqual(done.returncode, 1)
             for line in (r"root +plan +4 steps\n", r"root +step +base completed\n", r"root +step +left failed: .*no such thing",
-                         r"root +step +roof skipped: something that it needs was not done\n"):
+                         r"root +step +roof skipped: it needs left, which was not done\n"):
                 self.assertRegex(done.stdout, line)
 
     def test_work_outside_of_what_a_step_owns_is_not_merged(self):

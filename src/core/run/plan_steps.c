@@ -61,13 +61,25 @@ void plan_steps_settle(struct deciding *d, struct agent *agent, struct call *cal
     }
 }
 
+/* Why a step can never start: the first of its prerequisites that was not done. */
+static struct str missing(struct deciding *d, const struct plan_run *plan, size_t step)
+{
+    const struct plan_step *skipped = &plan->plan.steps[step];
+    for (size_t k = 0; k < skipped->depends_on.n; k++) {
+        enum step_status status = plan->states[skipped->needs[k]].status;
+        if (status == STEP_FAILED || status == STEP_SKIPPED)
+            return arena_printf(&d->out->arena, "it needs %.*s, which was not done",
+                                STR_FMT(skipped->depends_on.items[k]));
+    }
+    return STR("something that it needs was not done");
+}
+
 static void skip_steps(struct deciding *d, struct agent *agent, struct call *call)
 {
     size_t steps[PLAN_STEPS_MAX];
     size_t count = schedule_to_skip(&call->plan->schedule, call->plan->states, steps);
     for (size_t i = 0; i < count && !d->failed; i++)
-        plan_step_is(d, agent, call, steps[i], "skipped",
-                     STR("something that it needs was not done"));
+        plan_step_is(d, agent, call, steps[i], "skipped", missing(d, call->plan, steps[i]));
 }
 
 /* What is asked names the step: the call's id, a dot and the step's place. */
