@@ -1,13 +1,7 @@
-/* Plans that wait for people, are reviewed, and survive crashes. */
+/* Plans that wait for people, survive crashes, and merge what their steps made. */
 #include "plan_rig.h"
 
 #define MINUTE 60000
-
-static void with_review(struct rig *rig, int64_t rounds)
-{
-    rig->settings.plan_review = SWITCH_ON;
-    rig->settings.review_rounds = rounds;
-}
 
 /* --- approvals ------------------------------------------------------------------------------------------------- */
 
@@ -127,192 +121,6 @@ static void a_step_may_ask_when_what_it_needs_is_done(void **state)
     plan_rig_is(rig, "b", "blocked");
 }
 
-/* --- reviews --------------------------------------------------------------------------------------------------- */
-
-static void a_review_that_finds_nothing_ends_the_plan(void **state)
-{
-    struct rig *rig = *state;
-    with_review(rig, 1);
-    plan_rig_sketch(rig, "a");
-    plan_rig_say(rig, "a", "did a");
-    const struct agent *reviewer = rig_agent(rig, plan_rig_child(rig, "reviewer"));
-    check_str(reviewer->contract.agent.role, "reviewer");
-    rig_contains(reviewer->objective, "Goal: The goal");
-    rig_contains(reviewer->objective, "did a");
-    plan_rig_say(rig, "reviewer", "{\"approved\":true,\"summary\":\"fine\",\"findings\":[]}");
-    rig_contains(rig_last(rig, 0, EVENT_RUN_COMPLETED)->response, "Review: approved. fine");
-}
-
-static void findings_become_steps_that_are_reviewed_again(void **state)
-{
-    struct rig *rig = *state;
-    with_review(rig, 1);
-    plan_rig_sketch(rig, "a");
-    plan_rig_say(rig, "a", "did a");
-    plan_rig_say(rig, "reviewer",
-                 "{\"approved\":false,\"findings\":[{\"title\":\"Check the expiry\","
-                 "\"description\":\"Tokens never expire\"}]}");
-    assert_int_equal(rig_last(rig, 0, EVENT_PLAN_MADE)->count, 2);
-    const struct agent *fixer = rig_agent(rig, plan_rig_child(rig, "review-1-1"));
-    check_str(fixer->contract.agent.role, "executor");
-    rig_contains(fixer->objective, "Tokens never expire");
-    plan_rig_say(rig, "review-1-1", "they do now");
-    assert_int_equal(run_agent_count(rig->run), 5);
-    rig_contains(rig_agent(rig, 4)->objective, "they do now");
-    rig_say(rig, 4, "{\"approved\":true,\"summary\":\"good\",\"findings\":[]}");
-    const struct event *ended = rig_last(rig, 0, EVENT_RUN_COMPLETED);
-    rig_contains(ended->response, "Execution: 2 of 2 steps completed");
-    rig_contains(ended->response, "Review: approved. good");
-}
-
-static void findings_without_words_are_no_steps_and_no_approval(void **state)
-{
-    struct rig *rig = *state;
-    with_review(rig, 1);
-    plan_rig_sketch(rig, "a");
-    plan_rig_say(rig, "a", "did a");
-    plan_rig_say(rig, "reviewer",
-                 "{\"findings\":[7,{},[],\"  \",\"\\u0000\",{\"title\":\"\\n\"}]}");
-    assert_int_equal(rig_last(rig, 0, EVENT_PLAN_MADE)->count, 1);
-    rig_contains(rig_last(rig, 0, EVENT_RUN_FAILED)->error, "the review did not approve");
-}
-
-static void a_finding_without_words_does_not_hide_the_others(void **state)
-{
-    struct rig *rig = *state;
-    with_review(rig, 1);
-    plan_rig_sketch(rig, "a");
-    plan_rig_say(rig, "a", "did a");
-    plan_rig_say(rig, "reviewer",
-                 "{\"findings\":[\"\\u0000\",{\"issue\":\"a\\u001b[2J\\u0000b\"}]}");
-    assert_true(plan_rig_works(rig, "review-1-1"));
-    assert_int_equal(run_agent_count(rig->run), 4);
-}
-
-static void a_findings_step_has_an_id_of_its_own(void **state)
-{
-    struct rig *rig = *state;
-    with_review(rig, 1);
-    plan_rig_sketch(rig, "review-1-1 own=a; review-1-2 own=b");
-    plan_rig_say(rig, "review-1-1", "did a");
-    plan_rig_say(rig, "review-1-2", "did b");
-    plan_rig_say(rig, "reviewer", "{\"findings\":[\"more\"]}");
-    assert_true(plan_rig_works(rig, "review-1-3"));
-}
-
-static void rounds_of_findings_are_bounded(void **state)
-{
-    struct rig *rig = *state;
-    with_review(rig, 1);
-    plan_rig_sketch(rig, "a");
-    plan_rig_say(rig, "a", "did a");
-    plan_rig_say(rig, "reviewer", "{\"findings\":[\"more\"]}");
-    plan_rig_say(rig, "review-1-1", "done");
-    rig_say(rig, 4, "{\"summary\":\"no\",\"findings\":[\"still more\"]}");
-    const struct event *ended = rig_last(rig, 0, EVENT_RUN_FAILED);
-    rig_contains(ended->response, "Review: open findings. no\n- still more");
-    rig_contains(ended->response, "the review did not approve the result");
-    assert_int_equal(run_agent_count(rig->run), 5);
-}
-
-static void no_rounds_is_one_review_whose_findings_fail_the_run(void **state)
-{
-    struct rig *rig = *state;
-    with_review(rig, 0);
-    plan_rig_sketch(rig, "a");
-    plan_rig_say(rig, "a", "did a");
-    plan_rig_say(rig, "reviewer", "{\"summary\":\"no\",\"findings\":[\"more\"]}");
-    rig_contains(rig_last(rig, 0, EVENT_RUN_FAILED)->response, "- more");
-}
-
-static void who_does_not_approve_needs_no_findings(void **state)
-{
-    struct rig *rig = *state;
-    with_review(rig, 0);
-    plan_rig_sketch(rig, "a");
-    plan_rig_say(rig, "a", "did a");
-    plan_rig_say(rig, "reviewer", "{\"approved\":false,\"summary\":\"no\",\"findings\":[\"\"]}");
-    rig_contains(rig_last(rig, 0, EVENT_RUN_FAILED)->response, "Review: open findings. no");
-}
-
-static void a_verdict_is_found_behind_other_json(void **state)
-{
-    struct rig *rig = *state;
-    with_review(rig, 0);
-    plan_rig_sketch(rig, "a");
-    plan_rig_say(rig, "a", "did a");
-    plan_rig_say(rig, "reviewer", "I ran [\"make test\"]. {\"findings\":[\"more\"]}");
-    rig_contains(rig_last(rig, 0, EVENT_RUN_FAILED)->response, "Review: open findings. \n- more");
-}
-
-static void a_review_of_many_talkative_steps_still_begins(void **state)
-{
-    struct rig *rig = *state;
-    struct buf sketch, words;
-    with_review(rig, 1);
-    rig->settings.max_concurrent = PLAN_STEPS_MAX;
-    buf_init(&sketch, 1 << 16);
-    buf_init(&words, 1 << 16);
-    for (int i = 0; i < PLAN_STEPS_MAX; i++)
-        buf_printf(&sketch, "%ss%d own=s%d", i > 0 ? "; " : "", i, i);
-    for (int i = 0; i < 1000; i++)
-        buf_text(&words, "\x01 many words ");
-    buf_char(&sketch, '\0');
-    buf_char(&words, '\0');
-    plan_rig_sketch(rig, sketch.p);
-    for (uint32_t no = 1; no <= PLAN_STEPS_MAX; no++)
-        rig_say(rig, no, words.p);
-    const struct agent *reviewer = rig_agent(rig, plan_rig_child(rig, "reviewer"));
-    rig_contains(reviewer->objective, "Step 100: ");
-    rig_contains(reviewer->objective, "[cut: ");
-    assert_true(reviewer->objective.n < 64 << 10);
-    buf_release(&sketch);
-    buf_release(&words);
-}
-
-static void what_was_not_reviewed_is_not_delivered_as_reviewed(void **state)
-{
-    struct rig *rig = *state;
-    with_review(rig, 1);
-    plan_rig_sketch(rig, "a");
-    plan_rig_say(rig, "a", "did a");
-    plan_rig_fail(rig, "reviewer");
-    const struct event *ended = rig_last(rig, 0, EVENT_RUN_FAILED);
-    rig_contains(ended->response, "Review: failed: ");
-    rig_contains(ended->response, "the result was not reviewed");
-}
-
-static void a_review_in_prose_is_told_as_it_was_said(void **state)
-{
-    struct rig *rig = *state;
-    with_review(rig, 1);
-    plan_rig_sketch(rig, "a");
-    plan_rig_say(rig, "a", "did a");
-    plan_rig_say(rig, "reviewer", "Looks good to me.");
-    rig_contains(rig_last(rig, 0, EVENT_RUN_COMPLETED)->response, "Review: Looks good to me.");
-}
-
-static void a_plan_of_which_nothing_was_done_is_not_reviewed(void **state)
-{
-    struct rig *rig = *state;
-    with_review(rig, 1);
-    plan_rig_sketch(rig, "a; b <a");
-    plan_rig_fail(rig, "a");
-    assert_int_equal(plan_rig_find(rig, "reviewer"), 0);
-    check_str(rig_last(rig, 0, EVENT_RUN_FAILED)->outcome, "error");
-}
-
-static void a_cancel_while_it_is_reviewed_ends_the_run(void **state)
-{
-    struct rig *rig = *state;
-    with_review(rig, 1);
-    plan_rig_sketch(rig, "a");
-    plan_rig_say(rig, "a", "did a");
-    rig_inbox(rig, "cancel", "{}");
-    rig_fail(rig, 2, ERR_CANCELLED, "stopped");
-    check_str(rig_last(rig, 0, EVENT_RUN_CANCELLED)->outcome, "cancelled");
-}
-
 /* --- crashes --------------------------------------------------------------------------------------------------- */
 
 static void a_crash_while_it_is_planned_asks_the_planner_again(void **state)
@@ -360,7 +168,7 @@ static void after_a_crash_a_person_is_asked_again_and_has_the_time_that_was_left
 static void a_crash_while_it_is_reviewed_reviews_again(void **state)
 {
     struct rig *rig = *state;
-    with_review(rig, 1);
+    plan_rig_review(rig, 1);
     plan_rig_sketch(rig, "a");
     plan_rig_say(rig, "a", "did a");
     rig_crash(rig, MINUTE);
@@ -520,7 +328,7 @@ static struct str log_of(struct rig *rig)
 {
     struct buf log;
     buf_init(&log, 16 << 20);
-    with_review(rig, 1);
+    plan_rig_review(rig, 1);
     plan_rig_sketch(rig, "a own=a; b <a own=b approval; c <a own=c; d <b,c own=d");
     plan_rig_say(rig, "a", "did a");
     plan_rig_answer(rig, "b", "yes");
@@ -562,20 +370,6 @@ int main(void)
         RIG_TEST(an_answered_question_leaves_no_deadline),
         RIG_TEST(a_cancel_while_only_a_person_is_waited_for_ends_the_run),
         RIG_TEST(a_step_may_ask_when_what_it_needs_is_done),
-        RIG_TEST(a_review_that_finds_nothing_ends_the_plan),
-        RIG_TEST(findings_become_steps_that_are_reviewed_again),
-        RIG_TEST(findings_without_words_are_no_steps_and_no_approval),
-        RIG_TEST(a_finding_without_words_does_not_hide_the_others),
-        RIG_TEST(a_findings_step_has_an_id_of_its_own),
-        RIG_TEST(rounds_of_findings_are_bounded),
-        RIG_TEST(no_rounds_is_one_review_whose_findings_fail_the_run),
-        RIG_TEST(who_does_not_approve_needs_no_findings),
-        RIG_TEST(a_verdict_is_found_behind_other_json),
-        RIG_TEST(a_review_of_many_talkative_steps_still_begins),
-        RIG_TEST(what_was_not_reviewed_is_not_delivered_as_reviewed),
-        RIG_TEST(a_review_in_prose_is_told_as_it_was_said),
-        RIG_TEST(a_plan_of_which_nothing_was_done_is_not_reviewed),
-        RIG_TEST(a_cancel_while_it_is_reviewed_ends_the_run),
         RIG_TEST(a_crash_while_it_is_planned_asks_the_planner_again),
         RIG_TEST(a_crash_in_the_middle_repeats_no_step),
         RIG_TEST(after_a_crash_a_person_is_asked_again_and_has_the_time_that_was_left),
