@@ -77,7 +77,10 @@ static void *work(void *user)
         pthread_mutex_lock(&crew->lock);
         *crew->back_last = job;
         crew->back_last = &job->next;
+        pthread_mutex_unlock(&crew->lock);
+        /* Without the lock: the loop may be awake before this call returns, and would wait for it. */
         uv_async_send(&crew->async);
+        pthread_mutex_lock(&crew->lock);
     }
     pthread_t before = crew->last;
     bool has_before = crew->has_last;
