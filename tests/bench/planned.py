@@ -188,4 +188,4 @@ def measure_plan(bench, row, review, rounds):
         ratio, critical, " → ".join(names), " → review" if review else "", bare, statistics.median(trees),
         statistics.median(merges))
     # Where others use the machine up, every program that git is takes as long as they let it.
-    row.judge("≤ 1.25x critical path, or git by hand", ("÷ critical path", ratio, max(1.25, bare)))
+    row.judge("≤ 1.5x critical path, or 1.25x git by hand", ("÷ critical path", ratio, max(1.5, 1.25 * bare)))
