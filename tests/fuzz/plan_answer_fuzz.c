@@ -1,11 +1,13 @@
 /* Any bytes as a goal, a line, and a planner's answer: always a plan, and one that is valid: what is printed of it reads without a
- * problem and prints the same. What follows from a valid plan can be worked out: order, critical path, drawing, words. */
+ * problem and prints the same. What follows from a valid plan can be worked out: order, critical path, drawing, words. The same bytes
+ * as a review: each finding can be a step. */
 #include <stdlib.h>
 
 #include "base/utf8.h"
 #include "core/plan/answer.h"
 #include "core/plan/graph.h"
 #include "core/plan/prompt.h"
+#include "core/plan/review.h"
 
 enum { TEXT_MAX = 64 * 1024 * 1024, COLUMNS = 60 };
 
@@ -51,6 +53,35 @@ static void work_out(struct arena *arena, const struct plan *plan, struct buf *o
     require(!out->failed && utf8_valid(buf_view(out)) == out->n);
 }
 
+static void read_as_a_review(struct arena *arena, struct str text, struct buf *out)
+{
+    struct review review;
+    review_read(arena, text, &review);
+    require(review.count <= REVIEW_FINDINGS_MAX);
+    require(review.count == 0 || review.is == REVIEW_OPEN);
+    for (size_t i = 0; i < review.count; i++) {
+        struct err err = ERR_INIT;
+        struct problems problems;
+        struct plan_step step = {.id = STR("a"),
+                                 .title = review.findings[i].title,
+                                 .description = review.findings[i].description,
+                                 .role = step_type_role(STEP_IMPLEMENTATION),
+                                 .type = STEP_IMPLEMENTATION,
+                                 .estimated_calls = UNLIMITED,
+                                 .max_retries = UNLIMITED};
+        struct plan plan = {.goal = STR("x"),
+                            .completion_criteria = {LIST_SET, NULL, 0},
+                            .steps = &step,
+                            .count = 1},
+                    again;
+        print(&plan, out);
+        struct js *value = js_parse(buf_view(out), &err);
+        problems_init(&problems, arena);
+        require(value != NULL && plan_parse(arena, value, &again, &problems) == 0);
+        js_free(value);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const uint8_t *end = size > 0 ? memchr(data, '\n', size) : NULL;
@@ -76,6 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     print(&second, &twice);
     require(str_eq(buf_view(&once), buf_view(&twice)));
     work_out(&arena, &first, &twice);
+    read_as_a_review(&arena, text, &twice);
     buf_release(&once);
     buf_release(&twice);
     arena_release(&arena);

@@ -216,6 +216,17 @@ static void paths_that_cannot_be_used_leave_the_step_with_everything(void **stat
     assert_int_equal(f->problems.found, 0);
 }
 
+static void a_path_with_a_space_at_its_end_cannot_be_used(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const paths[] = {"src /", "./ src", "src /.", "src/a //"};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        answer(f, arena_printf(&f->arena, "[{\"title\":\"a\",\"files\":[\"%s\"]}]", paths[i]).p);
+        assert_int_equal(f->plan.steps[0].ownership.state, LIST_ABSENT);
+        assert_int_equal(f->problems.found, 1);
+    }
+}
+
 static void paths_of_who_changes_nothing_are_left_out(void **state)
 {
     struct fixture *f = *state;
@@ -410,6 +421,7 @@ int main(void)
         TEST(ids_become_short_valid_and_unique),
         TEST(a_list_of_sentences_is_a_list_of_steps),
         TEST(paths_that_cannot_be_used_leave_the_step_with_everything),
+        TEST(a_path_with_a_space_at_its_end_cannot_be_used),
         TEST(paths_of_who_changes_nothing_are_left_out),
         TEST(too_many_paths_in_all_leave_a_step_with_everything),
         TEST(a_tool_that_is_not_there_is_left_out_and_told),

@@ -101,6 +101,10 @@ struct str ownership_normal(struct arena *arena, struct str glob, const char **w
         *why = ".git belongs to nobody";
         return STR_NONE;
     }
+    if (normal.n > 0 && (normal.p[0] == ' ' || normal.p[normal.n - 1] == ' ')) {
+        *why = "must not begin or end with a space"; /* no list of a plan can hold it */
+        return STR_NONE;
+    }
     return str_is(normal, ".") ? STR("**") : normal;
 }
 

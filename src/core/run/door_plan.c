@@ -96,6 +96,25 @@ static void start_planner(struct deciding *d, struct agent *agent, struct call *
     buf_release(&task);
 }
 
+/* What a model's words make of a plan is looked at before it is logged: an event that cannot be applied ends the run for good. */
+static bool reads_back(struct deciding *d, const struct plan *plan)
+{
+    struct problems problems;
+    struct plan again;
+    struct err ignored = ERR_INIT;
+    struct buf text;
+    struct jw w;
+    buf_init(&text, 4 * PLAN_BYTES_MAX);
+    jw_init(&w, &text);
+    plan_print(plan, &w);
+    problems_init(&problems, &d->out->arena);
+    struct js *doc = text.failed ? NULL : js_parse_within(buf_view(&text), 32, &ignored);
+    bool good = doc != NULL && plan_parse(&d->out->arena, doc, &again, &problems) == 0;
+    js_free(doc);
+    buf_release(&text);
+    return good;
+}
+
 /* The planner has answered. */
 static void take_planned(struct deciding *d, struct agent *agent, struct call *call,
                          const struct asked *asked, const struct agent *planner)
@@ -111,7 +130,11 @@ static void take_planned(struct deciding *d, struct agent *agent, struct call *c
     }
     problems_init(&warnings, &d->out->arena);
     answer_read(&d->out->arena, planner->response, asked->goal, &plan, &warnings);
-    emit_plan(d, agent, call, &plan, 1, problems_text(d, &warnings));
+    if (reads_back(d, &plan))
+        emit_plan(d, agent, call, &plan, 1, problems_text(d, &warnings));
+    else
+        call_finish(d, agent, call, TOOL_ERROR,
+                    STR("Error: Planning failed: the planner's answer cannot be used"));
 }
 
 /* --- the review ------------------------------------------------------------------------------------------------------------- */
@@ -135,25 +158,6 @@ static bool start_review(struct deciding *d, struct agent *agent, struct call *c
     int made = child_make(d, agent, call, &request, ITEM_REVIEWER + round, &why);
     buf_release(&task);
     return made >= 0;
-}
-
-/* Findings are a model's words: what they make of the plan is looked at before it is logged. */
-static bool reads_back(struct deciding *d, const struct plan *plan)
-{
-    struct problems problems;
-    struct plan again;
-    struct err ignored = ERR_INIT;
-    struct buf text;
-    struct jw w;
-    buf_init(&text, 4 * PLAN_BYTES_MAX);
-    jw_init(&w, &text);
-    plan_print(plan, &w);
-    problems_init(&problems, &d->out->arena);
-    struct js *doc = text.failed ? NULL : js_parse_within(buf_view(&text), 32, &ignored);
-    bool good = doc != NULL && plan_parse(&d->out->arena, doc, &again, &problems) == 0;
-    js_free(doc);
-    buf_release(&text);
-    return good;
 }
 
 /* Findings become steps behind all others. False: there is nothing more to do. */
