@@ -66,6 +66,25 @@ static struct str problems_text(struct deciding *d, const struct problems *probl
     return text;
 }
 
+/* What somebody's words make of a plan is looked at before it is logged: an event that cannot be applied ends the run for good. */
+static bool reads_back(struct deciding *d, const struct plan *plan)
+{
+    struct problems problems;
+    struct plan again;
+    struct err ignored = ERR_INIT;
+    struct buf text;
+    struct jw w;
+    buf_init(&text, 4 * PLAN_BYTES_MAX);
+    jw_init(&w, &text);
+    plan_print(plan, &w);
+    problems_init(&problems, &d->out->arena);
+    struct js *doc = text.failed ? NULL : js_parse_within(buf_view(&text), 32, &ignored);
+    bool good = doc != NULL && plan_parse(&d->out->arena, doc, &again, &problems) == 0;
+    js_free(doc);
+    buf_release(&text);
+    return good;
+}
+
 /* A plan that somebody wrote: it is right, or the call fails. */
 static void take_written(struct deciding *d, struct agent *agent, struct call *call,
                          const struct asked *asked)
@@ -73,7 +92,9 @@ static void take_written(struct deciding *d, struct agent *agent, struct call *c
     struct problems problems;
     struct plan plan;
     problems_init(&problems, &d->out->arena);
-    if (plan_parse(&d->out->arena, asked->plan, &plan, &problems) == 0)
+    if (plan_parse(&d->out->arena, asked->plan, &plan, &problems) == 0 && !reads_back(d, &plan))
+        problems_add(&problems, "", "it cannot be kept as it is");
+    if (problems.found == 0)
         emit_plan(d, agent, call, &plan, 1, STR_NONE);
     else
         call_finish(d, agent, call, TOOL_ERROR,
@@ -94,25 +115,6 @@ static void start_planner(struct deciding *d, struct agent *agent, struct call *
         call_finish(d, agent, call, TOOL_ERROR,
                     arena_printf(&d->out->arena, "Error: Planning failed: %s", why.message));
     buf_release(&task);
-}
-
-/* What a model's words make of a plan is looked at before it is logged: an event that cannot be applied ends the run for good. */
-static bool reads_back(struct deciding *d, const struct plan *plan)
-{
-    struct problems problems;
-    struct plan again;
-    struct err ignored = ERR_INIT;
-    struct buf text;
-    struct jw w;
-    buf_init(&text, 4 * PLAN_BYTES_MAX);
-    jw_init(&w, &text);
-    plan_print(plan, &w);
-    problems_init(&problems, &d->out->arena);
-    struct js *doc = text.failed ? NULL : js_parse_within(buf_view(&text), 32, &ignored);
-    bool good = doc != NULL && plan_parse(&d->out->arena, doc, &again, &problems) == 0;
-    js_free(doc);
-    buf_release(&text);
-    return good;
 }
 
 /* The planner has answered. */
