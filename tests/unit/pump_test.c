@@ -157,6 +157,18 @@ static void a_model_is_not_asked_before_its_request_is_durable(void **state)
     assert_int_equal(pump_held(shell->pump), 0);
 }
 
+static void nothing_starts_while_something_that_ended_is_not_yet_dead(void **state)
+{
+    struct shell *shell = *state;
+    start(shell);
+    pump_pause(shell->pump);
+    durable(shell);
+    expect_did(shell, "");
+    assert_int_equal(pump_held(shell->pump), 1);
+    pump_go_on(shell->pump);
+    expect_did(shell, "start 0 model; ");
+}
+
 static void a_read_starts_at_once_and_its_batch_may_ride_along(void **state)
 {
     struct shell *shell = *state;
@@ -331,6 +343,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_model_is_not_asked_before_its_request_is_durable),
+        TEST(nothing_starts_while_something_that_ended_is_not_yet_dead),
         TEST(a_read_starts_at_once_and_its_batch_may_ride_along),
         TEST(a_write_looks_at_once_and_acts_when_durable),
         TEST(held_effects_start_in_the_order_in_which_they_were_decided),
