@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -37,7 +38,9 @@ class Terminal:
         # A server of one name may still be going away when the next one starts.
         self.name = f"cadre-{next(Terminal.numbers)}"
         self.raw = space.root / f"raw-{self.name}"
-        environment = {**space.environment, "TERM": "screen-256color", "TMUX_TMPDIR": str(space.root)}
+        # The space may be gone when the server is told to go.
+        self.sockets = tempfile.TemporaryDirectory(prefix="cadre-tmux-")
+        environment = {**space.environment, "TERM": "screen-256color", "TMUX_TMPDIR": self.sockets.name}
         environment.pop("TMUX", None)
         self.environment = environment
         words = " ".join(shlex.quote(str(word)) for word in command)
@@ -90,6 +93,7 @@ class Terminal:
 
     def close(self):
         subprocess.run(["tmux", "-L", self.name, "kill-server"], env=self.environment, capture_output=True, timeout=60)
+        self.sockets.cleanup()
 
 
 class OnATerminal(unittest.TestCase):
