@@ -287,9 +287,9 @@ static int read_reply(const struct reading *reading, struct model_reply *reply)
 
 static int read_failure(const struct reading *reading, struct model_failure *failure)
 {
-    struct str class;
-    int64_t status;
-    bool sent;
+    struct str class = STR_NONE;
+    int64_t status = 0;
+    bool sent = false;
     *failure = (struct model_failure){.class = ERR_NONE};
     if (read_text(reading, "class", LABEL_MAX, &class) != 0 ||
         read_number(reading, "http_status", 0, 999, &status) != 0 ||
