@@ -3,12 +3,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/planned.h"
 #include "cli/starting.h"
 
 enum exit_code plan_make(struct invocation *invocation);
+
+/* What a run that was killed had claimed: it holds nothing. */
+static bool is_empty_file(const char *path)
+{
+    struct stat status;
+    return lstat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0;
+}
 
 /* The file is claimed before anything is spent: what is there stays, unless --force says otherwise. */
 static int claim(const struct arguments *arguments, struct str name, int *fd, struct err *err)
@@ -22,7 +30,8 @@ static int claim(const struct arguments *arguments, struct str name, int *fd, st
         return err_set(err, ERR_USAGE, "--output: the file's name is empty or too long");
     memcpy(path, name.p, name.n);
     path[name.n] = '\0';
-    *fd = open(path, flags | (arguments_has(arguments, "force") ? 0 : O_EXCL), 0666);
+    bool taken = arguments_has(arguments, "force") || is_empty_file(path);
+    *fd = open(path, flags | (taken ? 0 : O_EXCL), 0666);
     if (*fd >= 0)
         return 0;
     if (errno == EEXIST)

@@ -125,6 +125,15 @@ static void types_and_roles_fill_each_other_in(void **state)
     check_warning(f, "steps[0]", "has a type that is not known: juggling");
 }
 
+static void a_deployment_needs_approval_whatever_the_planner_says(void **state)
+{
+    struct fixture *f = *state;
+    answer(f, "[{\"title\":\"Ship\",\"type\":\"deployment\",\"requires_approval\":false},"
+              "{\"title\":\"Build\",\"requires_approval\":false}]");
+    assert_int_equal(f->plan.steps[0].approval, APPROVAL_NEEDED);
+    assert_int_equal(f->plan.steps[1].approval, APPROVAL_NOT_NEEDED);
+}
+
 static void prerequisites_are_found_by_id_title_and_number(void **state)
 {
     struct fixture *f = *state;
@@ -414,6 +423,7 @@ int main(void)
         TEST(slips_of_models_are_mended),
         TEST(the_seeds_names_and_their_spellings_are_known),
         TEST(types_and_roles_fill_each_other_in),
+        TEST(a_deployment_needs_approval_whatever_the_planner_says),
         TEST(prerequisites_are_found_by_id_title_and_number),
         TEST(a_prerequisite_that_is_not_there_is_left_out_and_told),
         TEST(a_step_that_says_nothing_is_left_out_and_numbers_still_count_it),

@@ -224,8 +224,11 @@ static void read_step(struct reading_answer *r, struct str key, const struct js 
     read_tools(r, value, draft);
     step->estimated_calls = answer_number(wording_member(value, PART_CALLS), 1, PLAN_CALLS_MAX);
     step->max_retries = answer_number(wording_member(value, PART_RETRIES), 0, PLAN_RETRIES_MAX);
+    /* That nobody need agree to a deployment is a person's to say, in a plan that a person wrote. */
     step->approval =
-        answer_yes(wording_member(value, PART_APPROVAL)) ? APPROVAL_NEEDED : APPROVAL_NOT_NEEDED;
+        step->type == STEP_DEPLOYMENT || answer_yes(wording_member(value, PART_APPROVAL))
+            ? APPROVAL_NEEDED
+            : APPROVAL_NOT_NEEDED;
     r->count++;
 }
 
