@@ -229,9 +229,8 @@ def stall(bench, row, children, turns):
                 "%.0f commands/s; p99 of a process that only sleeps: %.1f ms") % (
         seen["p50_ms"], seen["p99_ms"], seen["p999_ms"], seen["longest_ms"], seen["blocked_p99_ms"], seen["blocked_longest_ms"],
         children * turns / sample.wall, sleeper.p99_ms)
-    # The commands use all cores up: then nobody is woken in time, and what the loop itself takes is what counts.
-    row.judge("p99 ≤ 5 ms without waits for a core, late ≤ 1.5x a sleeper", ("p99 ms", seen["blocked_p99_ms"], 5),
-              ("late p99 ms", seen["p99_ms"], max(5, 1.5 * sleeper.p99_ms)))
+    # Judged by how late it is, whatever the reason; the other numbers say what the reason was.
+    row.judge("p99 ≤ 5 ms", ("p99 ms", seen["p99_ms"], 5))
 
 
 def resume(bench, row, events):
