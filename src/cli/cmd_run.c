@@ -2,6 +2,7 @@
 #include "cli/agents.h"
 #include "cli/dryrun.h"
 #include "cli/planned.h"
+#include "cli/question.h"
 #include "cli/starting.h"
 #include "core/contract/schema.h"
 
@@ -144,7 +145,7 @@ static enum exit_code carry_out(struct invocation *invocation, const struct orde
         return command_fail(invocation, &err);
     if (order->plan.p != NULL)
         planned_warn(&invocation->output, &wire_config(wire)->settings,
-                     drive_asker(&invocation->output), order->steps);
+                     questions_asker(&invocation->output), order->steps);
     if (arguments_has(arguments, "dry-run")) {
         code = dryrun_show(invocation, wire, order->task, order->steps);
     } else {

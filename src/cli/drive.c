@@ -554,13 +554,6 @@ static enum display display_of(const struct output *output, const struct drive *
     return output->target == OUTPUT_TERMINAL ? DISPLAY_TREE : DISPLAY_LINES;
 }
 
-enum asker drive_asker(const struct output *output)
-{
-    return output->format == OUTPUT_TEXT && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)
-               ? ASKER_ROOT_TERMINAL
-               : ASKER_ROOT;
-}
-
 enum exit_code drive_run(struct invocation *invocation, const struct drive *drive)
 {
     struct err err = ERR_INIT;
@@ -572,7 +565,7 @@ enum exit_code drive_run(struct invocation *invocation, const struct drive *driv
     driver->output = &invocation->output;
     driver->drive = drive;
     driver->display = display_of(driver->output, drive);
-    driver->asker = drive_asker(driver->output);
+    driver->asker = questions_asker(driver->output);
     driver->questions = (struct questions){.output = driver->output,
                                            .begin = questions_begin,
                                            .end = questions_end,

@@ -26,7 +26,5 @@ struct drive {
 
 /* Returns the run's exit code; what goes wrong is said on stderr. */
 enum exit_code drive_run(struct invocation *invocation, const struct drive *drive);
-/* Whom a root can ask that is started here. */
-enum asker drive_asker(const struct output *output);
 
 #endif

@@ -370,3 +370,10 @@ void questions_stop(struct questions *questions)
     uv_poll_stop(&questions->input);
     uv_close((uv_handle_t *)&questions->input, on_closed);
 }
+
+enum asker questions_asker(const struct output *output)
+{
+    return output->format == OUTPUT_TEXT && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)
+               ? ASKER_ROOT_TERMINAL
+               : ASKER_ROOT;
+}

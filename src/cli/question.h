@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "cli/output.h"
+#include "core/contract/permission.h"
 
 #define QUESTIONS_MAX 256
 
@@ -52,5 +53,7 @@ enum question_answer question_read(struct str line);
 /* What a typed line says to a question of ask_user with these arguments: the choice whose number it is, else the
  * line itself without blanks around it. Lives in the arena. */
 struct str question_reply(struct arena *arena, struct str arguments, struct str line);
+/* Whom a root that is started here can ask. */
+enum asker questions_asker(const struct output *output);
 
 #endif
