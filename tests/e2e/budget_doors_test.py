@@ -240,7 +240,7 @@ class RandomTrees(unittest.TestCase):
     def test_no_schedule_spends_more_than_the_budget(self):
         chance = random.Random(SEED)
         print(f"BUDGET_SEED={SEED}", file=sys.stderr)
-        seen = {"killed": 0, "refused": 0, "waited": 0, "failed": 0, "children": 0}
+        seen = {"killed": 0, "refused": 0, "failed": 0, "children": 0}
         doors = set()
         for number in range(RUNS):
             plan_seed, kills = chance.randrange(1 << 31), chance.randint(0, KILLS)
@@ -249,7 +249,6 @@ class RandomTrees(unittest.TestCase):
                 self.check()
                 seen["killed"] += self.killed
                 seen["refused"] += len(of_type(self.events, "budget.refused"))
-                seen["waited"] += len(of_type(self.events, "budget.waiting"))
                 seen["failed"] += len(of_type(self.events, "model.failed"))
                 seen["children"] += len(self.children)
                 doors |= {json.loads(row["context_json"])["receipt"]["door"] for row in self.children}
@@ -268,7 +267,8 @@ class Receipts(unittest.TestCase):
 
     @staticmethod
     def call_of(door, task):
-        return {"spawn_agent": call("spawn_agent", task=task), "fan_out": call("fan_out", tasks=[{"task": task}]),
+        tasks = task if isinstance(task, list) else [task]
+        return {"spawn_agent": call("spawn_agent", task=task), "fan_out": call("fan_out", tasks=[{"task": one} for one in tasks]),
                 "delegate_task": call("delegate_task", plan="all", subtasks=[{"task": task}]),
                 "spawn": call("spawn", task=task)}[door]
 
@@ -337,6 +337,19 @@ class Receipts(unittest.TestCase):
             with self.subTest(door=door):
                 self.start(door, "budget: {tokens: 30000}\nsub_agent: {max_retries: 0}", greedy)
                 self.assertIn("an early finding", self.told["text"])
+
+
+    def test_a_request_that_fits_once_others_have_settled_waits_for_them_and_is_made(self):
+        modest = (rule({"text": "a short answer", "delay_ms": 50}, first_user="CHILD"),)
+        for limits in ("tokens: 24000", "cost_usd: 0.04"):
+            with self.subTest(limits=limits):
+                self.start("fan_out", f"budget: {{{limits}}}\nsub_agent: {{max_concurrent: 4}}", modest,
+                           [f"CHILD {number}" for number in range(4)])
+                waited = [event["agent_id"] for event in self.events if event["type"] == "budget.waiting"]
+                self.assertEqual((len(waited), len(set(waited))), (3, 3), "the first takes what is there; each says once that it waits")
+                self.assertEqual(of_type(self.events, "budget.refused"), [])
+                closed = of_type(self.events, "agent.subagent_closed")
+                self.assertEqual([one["result"]["status"] for one in closed], ["completed"] * 4)
 
 
 class Sent(unittest.TestCase):
