@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/priority.h"
 
 /* The program's ends of the pipes, and ours. */
 struct pipes {
@@ -92,15 +92,11 @@ static int lift_handles(const struct process_command *command, const struct pipe
 static void become(const struct process_command *command, const int *lifted, int count, int report)
 {
     const struct sigaction usual = {.sa_handler = SIG_DFL};
-    const struct sched_param level = {0};
     sigset_t none;
     sigemptyset(&none);
     for (int number = 1; number < NSIG; number++)
         sigaction(number, &usual, NULL);
-    /* A program that computes has its share of the machine and displaces nobody when it wakes up, least of all the loop. Whoever gave
-     * us another policy decides for our programs too. */
-    if (sched_getscheduler(0) == SCHED_OTHER)
-        sched_setscheduler(0, SCHED_BATCH, &level);
+    priority_program();
     bool ready = setpgid(0, 0) == 0;
     ready = ready && (command->directory < 0 || fchdir(command->directory) == 0);
     for (int i = 0; i < count && ready; i++)

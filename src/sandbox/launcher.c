@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -99,6 +100,18 @@ static void die_with_parent(void)
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
         launch_fail("namespaces", "cannot ask to die with the parent");
     die_if_alone();
+}
+
+/* Not with a session of its own, which would take the terminal away as well: to a kernel that shares the machine out by session
+ * (autogroup), twenty commands would then be twenty users, and cadre's loop one among them. */
+static void leave_terminal(void)
+{
+    int terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    if (terminal < 0)
+        return; /* there is none */
+    if (ioctl(terminal, TIOCNOTTY) != 0)
+        launch_fail("processes", "cannot leave the terminal");
+    close(terminal);
 }
 
 /* The first process of the new namespaces. */
@@ -196,6 +209,7 @@ int main(void)
     prctl(PR_SET_NAME, "cadre-launcher");
     /* Where memory runs out, the kernel takes commands before anything else of the user's. */
     write_text("limits", "/proc/self/oom_score_adj", "1000");
+    leave_terminal();
     find_workspace(&launch);
     /* Further groups would be kept: they cannot be given up inside. Who may not give them up keeps them. */
     if (uid == 0 && setgroups(0, NULL) != 0 && errno != EPERM)

@@ -131,7 +131,7 @@ static pid_t start_command(const struct launch *launch, const sigset_t *mask)
     volatile int number = 0;
     pid_t pid = vfork();
     if (pid == 0) {
-        setsid();
+        setpgid(0, 0);
         sigprocmask(SIG_SETMASK, mask, NULL);
         close_range(3, ~0u, 0);
         execvp(launch->argv[0], launch->argv);

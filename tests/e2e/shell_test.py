@@ -270,6 +270,14 @@ class Permission(Shells):
         self.assertEqual(terminal.wait_for_end(), 0)
         self.assertEqual(space.tree(), {"made": "x\n"})
 
+    def test_a_command_has_no_terminal_though_its_user_sits_at_one(self):
+        space, terminal = self.run_on_a_terminal(
+            root(0, calls=[call("spawn_agent", task="CHILD")]), root(1, text="done"),
+            child(0, calls=[shell("if (: <>/dev/tty) 2>why; then echo yes; else echo none; fi >has")]), child(1, text="done"))
+        self.assertEqual(terminal.wait_for_end(), 0)
+        self.assertEqual(space.tree()["has"], "none\n")
+        self.assertIn("No such device or address", space.tree()["why"])
+
     def test_on_a_terminal_a_person_is_asked_and_the_output_is_clean(self):
         space, terminal = self.run_on_a_terminal(
             root(0, calls=[shell(r"printf 'before \033[5mblink\033]0;owned\007\n'; until [ -e go ]; do sleep 0.05; done; echo x > made")]),

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "unit/check.h"
@@ -228,13 +229,15 @@ static void it_starts_in_the_given_directory(void **state)
 
 static void a_program_lets_others_be_woken_first_and_we_stay_as_we_were(void **state)
 {
-    struct process_command command = shell(SHELL("cut -d ' ' -f 41 /proc/self/stat"));
+    struct process_command command = shell(SHELL("cut -d ' ' -f 19,41 /proc/self/stat"));
     struct process_outcome outcome;
-    int before = sched_getscheduler(0);
+    int before = sched_getscheduler(0), usual = getpriority(PRIO_PROCESS, 0), level = 0, policy = 0;
     run(&command, &outcome);
-    assert_int_equal(strtol(outcome.output.p, NULL, 10),
-                     before == SCHED_OTHER ? SCHED_BATCH : before);
+    assert_int_equal(sscanf(outcome.output.p, "%d %d", &level, &policy), 2);
+    assert_int_equal(policy, before == SCHED_OTHER ? SCHED_BATCH : before);
+    assert_int_equal(level, usual + 5 < 19 ? usual + 5 : 19);
     assert_int_equal(sched_getscheduler(0), before);
+    assert_int_equal(getpriority(PRIO_PROCESS, 0), usual);
     process_outcome_release(&outcome);
 }
 
