@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SLICE 256 /* effects that start before the others must let the loop turn */
+#define SLICE 32 /* effects that start before the others must let the loop turn: what they send is sent, and its memory serves the next */
 
 struct held {
     struct held *next;

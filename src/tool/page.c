@@ -38,9 +38,8 @@ static size_t number_line(char out[NUMBER_BYTES], int64_t line)
 }
 
 /* Adds the current line to the result. False when the result has no room for it. */
-static bool show_line(struct page *page)
+static bool show_line(struct page *page, struct str text)
 {
-    struct str text = buf_view(&page->text);
     bool crlf = !page->overlong && text.n > 0 && text.p[text.n - 1] == '\r';
     if (page->overlong)
         text = utf8_cut(text, LINE_BYTES);
@@ -85,10 +84,10 @@ static void take(struct page *page, const char *bytes, size_t n)
     buf_add(&page->text, bytes, n);
 }
 
-/* Ends the current line; false when nothing more is to be shown. */
-static bool end_line(struct page *page)
+/* Ends the current line, which is this text; false when nothing more is to be shown. */
+static bool end_line(struct page *page, struct str text)
 {
-    if (page->line >= page->offset && !show_line(page)) {
+    if (page->line >= page->offset && !show_line(page, text)) {
         page->truncated = true;
         return false;
     }
@@ -103,14 +102,21 @@ bool page_feed(struct page *page, struct str text)
 {
     const char *at = text.p;
     const char *end = text.p + text.n;
+    size_t room = tool_room(page->result), wanted = text.n + text.n / 8; /* with the numbers */
+    if (page->line >= page->offset)
+        buf_expect(&page->result->text, page->result->text.n + (wanted < room ? wanted : room));
     while (at < end) {
         if (page->shown >= page->limit) {
             page->truncated = true;
             return false;
         }
         const char *newline = memchr(at, '\n', (size_t)(end - at));
-        take(page, at, (size_t)((newline ? newline : end) - at));
-        if (newline && !end_line(page))
+        struct str line = {at, (size_t)((newline ? newline : end) - at)};
+        if (newline == NULL || page->started || line.n > LINE_BYTES) {
+            take(page, line.p, line.n);
+            line = buf_view(&page->text);
+        }
+        if (newline != NULL && !end_line(page, line))
             return false;
         at = newline ? newline + 1 : end;
     }
@@ -121,7 +127,7 @@ void page_end(struct page *page)
 {
     struct buf *text = &page->result->text;
     if (page->started && !page->truncated)
-        end_line(page);
+        end_line(page, buf_view(&page->text));
     if (page->truncated)
         buf_printf(text, "[truncated: ask for offset=%lld to read on]\n",
                    (long long)(page->offset + page->shown));

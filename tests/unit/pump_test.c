@@ -214,7 +214,7 @@ static void held_effects_start_in_the_order_in_which_they_were_decided(void **st
 
 static void many_held_effects_start_in_slices_and_none_is_lost(void **state)
 {
-    enum { CHILDREN = 600, SLICE = 256 };
+    enum { CHILDREN = 600, SLICE = 32 };
     struct shell *shell = *state;
     struct settings *settings = &shell->rig->settings;
     struct tool_call spawns[CHILDREN];
