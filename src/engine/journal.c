@@ -8,8 +8,9 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#define GROUP_MAX 1024 /* batches in one transaction: bounds how long the others wait */
-#define FRESH_MOST 64  /* that are wanted soon and wait for the end of a turn */
+#define GROUP_MAX 1024    /* batches in one transaction, and … */
+#define GROUP_EVENTS 4096 /* … events, of several batches: bounds how long the others wait */
+#define FRESH_MOST 64     /* that are wanted soon and wait for the end of a turn */
 
 struct job {
     struct job *next;
@@ -59,9 +60,13 @@ static void work_off(struct journal *journal, struct job *job)
     struct job *group[GROUP_MAX];
     while (job != NULL) {
         struct job *first = job;
-        size_t count = 0;
-        for (; job != NULL && job->batch != NULL && count < GROUP_MAX; job = job->next)
+        size_t count = 0, events = 0;
+        for (; job != NULL && job->batch != NULL && count < GROUP_MAX; job = job->next) {
+            events += job->batch->append.event_count;
+            if (count > 0 && events > GROUP_EVENTS)
+                break;
             group[count++] = job;
+        }
         if (count > 0) {
             append_group(journal, group, count);
         } else {

@@ -14,8 +14,9 @@
 #define FILES 8
 #define MESSAGES_MAX 256
 #define AGENTS_MAX 1024     /* that the ledger follows */
-#define CALLS_PER_REPLY 8   /* more than any simulated model makes */
+#define CALLS_PER_REPLY 256 /* more than any simulated model makes */
 #define CHILDREN_ENOUGH 120 /* simulated models start no more when a run has so many agents */
+#define CALLS_MANY 255      /* in one reply, seldom: they start a part at a time */
 
 struct pending {
     int64_t at;

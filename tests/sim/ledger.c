@@ -128,6 +128,7 @@ static void see_simple(struct world *w, const struct event_row *row)
                  {"agent.compacted", SEEN_COMPACTED},
                  {"agent.item_refused", SEEN_REFUSED_ITEM},
                  {"agent.awaiting", SEEN_AWAITING},
+                 {"agent.calls_held", SEEN_HELD},
                  {"agent.steered", SEEN_STEERED},
                  {"run.joining", SEEN_JOINING},
                  {"run.paused", SEEN_PAUSED},

@@ -268,7 +268,7 @@ static void random_reply(const struct asked *a, const struct effect *effect,
     /* And some tasks are small. */
     bool small = str_is(agent->objective, "look") && agent->no != 0;
     if (stubborn || perhaps(a, small ? 200 : 960 - (int64_t)agent->message_count * 18)) {
-        reply->call_count = stubborn ? 1 : (size_t)(1 + below(a, 4));
+        reply->call_count = stubborn ? 1 : (size_t)(1 + below(a, perhaps(a, 5) ? CALLS_MANY : 4));
         reply->calls = arena_alloc(a->arena, reply->call_count * sizeof *reply->calls);
         for (size_t i = 0; i < reply->call_count; i++)
             random_call(a, &reply->calls[i]);

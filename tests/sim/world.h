@@ -49,6 +49,7 @@ enum sighting {
     SEEN_RETRY, /* another attempt of a child */
     SEEN_REFUSED_ITEM,
     SEEN_AWAITING,
+    SEEN_HELD, /* calls of a long reply */
     SEEN_STEERED,
     SEEN_JOINING,
     SEEN_DROPPED, /* a child that was held and given up */

@@ -354,6 +354,8 @@ static const char *const meanings[EVENT_TYPE_COUNT] = {
     [EVENT_RESULT_REUSED] =
         "The same task was done before by a child that could only read: its result is used again.",
     [EVENT_AGENT_AWAITING] = "A call waits for jobs that earlier calls started.",
+    [EVENT_CALLS_HELD] =
+        "So many calls of a long reply wait until those before them are on their way.",
     [EVENT_AGENT_STEERED] = "Its parent sent it a message, which it sees at its next turn.",
     [EVENT_RUN_DIRECTED] = "the root makes these calls instead of asking a model what to do",
     [EVENT_PLAN_MADE] = "a call has a plan, or a longer one after a review; `count` is its version",
@@ -392,7 +394,8 @@ static const char *const meanings[EVENT_TYPE_COUNT] = {
     [EVENT_BUDGET_SETTLED] = "What was used is booked; only where something is limited.",
     [EVENT_BUDGET_REFUSED] = "What is left can never pay for the request.",
     [EVENT_BUDGET_WARNED] = "The agent was told to wrap up.",
-    [EVENT_TIMER_FIRED] = "A deadline passed: wall, attempt or backoff.",
+    [EVENT_TIMER_FIRED] =
+        "A deadline passed: wall, attempt, backoff or approval; calls: those that were held go on.",
 };
 
 static void print_docs(struct buf *out)

@@ -60,17 +60,23 @@ static void desk_close(struct desk *desk)
     desk_free(desk);
 }
 
-static struct batch *batch_of(struct test_run *run, const char *payload)
+static struct batch *batch_of_many(struct test_run *run, size_t count, const char *payload)
 {
     struct batch *batch = calloc(1, sizeof *batch);
     assert_non_null(batch);
     arena_init(&batch->arena);
-    struct event_row *event = arena_alloc(&batch->arena, sizeof *event);
-    *event = test_event(run, 0, payload);
-    batch->append = test_batch(run, event, 1);
+    struct event_row *events = arena_alloc(&batch->arena, count * sizeof *events);
+    for (size_t i = 0; i < count; i++)
+        events[i] = test_event(run, 0, payload);
+    batch->append = test_batch(run, events, count);
     batch->append.run_id = arena_copy(&batch->arena, batch->append.run_id);
     batch->last_seq = run->seq;
     return batch;
+}
+
+static struct batch *batch_of(struct test_run *run, const char *payload)
+{
+    return batch_of_many(run, 1, payload);
 }
 
 /* --- a real store ---------------------------------------------------------------------------------- */
@@ -272,6 +278,21 @@ static void a_transaction_has_at_most_so_many_batches(void **state)
     desk_close(desk);
 }
 
+static void large_batches_share_no_transaction(void **state)
+{
+    struct noting noting = {.store = {&noting_ops}, .answer = APPEND_DURABLE};
+    struct store_opener opener = {noting_open, &noting};
+    struct test_run run = {.epoch = 1};
+    struct desk *desk = desk_open(&opener);
+    for (int i = 0; i < 8; i++)
+        journal_append(desk->journal, batch_of_many(&run, i < 4 ? 5000 : 1024, "{}"),
+                       i == 7 ? APPEND_SOON : APPEND_LAZY);
+    desk_wait(desk);
+    assert_int_equal(noting.batches, 8);
+    assert_int_equal(noting.calls, 5); /* each of the first four alone, the others together */
+    desk_close(desk);
+}
+
 static void trouble_of_the_store_reaches_every_batch(void **state)
 {
     struct noting noting = {.store = {&noting_ops}, .answer = APPEND_UNKNOWN};
@@ -311,6 +332,7 @@ int main(void)
         PROMISE(a_full_disk_is_reported_and_what_was_durable_stays),
         PROMISE(lazy_batches_ride_along_with_the_next_that_is_not),
         PROMISE(a_transaction_has_at_most_so_many_batches),
+        PROMISE(large_batches_share_no_transaction),
         PROMISE(trouble_of_the_store_reaches_every_batch),
         PROMISE(a_store_that_does_not_open_is_reported_by_the_opener),
     };

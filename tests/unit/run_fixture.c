@@ -226,13 +226,12 @@ void rig_say(struct rig *rig, uint32_t agent_no, const char *text)
 
 void rig_calls(struct rig *rig, uint32_t agent_no, const struct rig_call *calls, size_t count)
 {
-    struct tool_call made[16];
+    struct tool_call *made = arena_alloc(&rig->arena, count * sizeof *made);
     struct model_reply reply = {.calls = made,
                                 .call_count = count,
                                 .finish = STR("tool_calls"),
                                 .usage = USAGE_NONE,
                                 .first_token_ms = -1};
-    assert_true(count <= sizeof made / sizeof made[0]);
     for (size_t i = 0; i < count; i++)
         made[i] = (struct tool_call){STR("theirs"), str_from(calls[i].name),
                                      str_from(calls[i].arguments)};

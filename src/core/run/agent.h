@@ -69,7 +69,15 @@ struct call {
     size_t children_open; /* of those, not ended yet */
 };
 
-enum timer_kind { TIMER_WALL, TIMER_ATTEMPT, TIMER_BACKOFF, TIMER_APPROVAL, TIMER_COUNT };
+enum timer_kind {
+    TIMER_WALL,
+    TIMER_ATTEMPT,
+    TIMER_BACKOFF,
+    TIMER_APPROVAL,
+    TIMER_CALLS, /* no deadline: the rest of a reply's calls start */
+    TIMER_COUNT
+};
+extern const char *const timer_names[TIMER_COUNT];
 
 /* What an agent's time is spent on. */
 enum spent_on {

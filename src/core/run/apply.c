@@ -130,6 +130,7 @@ static apply_fn *const table[EVENT_TYPE_COUNT] = {
     [EVENT_ITEM_REFUSED] = apply_refused,
     [EVENT_RESULT_REUSED] = apply_reused,
     [EVENT_AGENT_AWAITING] = apply_awaiting,
+    [EVENT_CALLS_HELD] = apply_calls_held,
     [EVENT_AGENT_STEERED] = apply_steered,
     [EVENT_RUN_JOINING] = apply_joining,
     [EVENT_RUN_DIRECTED] = apply_directed,

@@ -18,6 +18,7 @@ apply_fn apply_created;
 apply_fn apply_refused;
 apply_fn apply_reused;
 apply_fn apply_awaiting;
+apply_fn apply_calls_held;
 apply_fn apply_joining;
 apply_fn apply_checking;
 apply_fn apply_checked;

@@ -134,3 +134,11 @@ int apply_checked(struct run *run, struct agent *agent, const struct event *e, s
         slot_enqueue(run, agent, e->seq);
     return 0;
 }
+
+int apply_calls_held(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    if (agent->phase != PHASE_TOOLS || agent->calls_in[CALL_WAITING] == 0)
+        return apply_out_of_place(e, err);
+    timer_set(run, agent, TIMER_CALLS, e->ts);
+    return 0;
+}

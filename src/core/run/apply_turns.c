@@ -266,11 +266,10 @@ int apply_failed_request(struct run *run, struct agent *agent, const struct even
 
 int apply_timer(struct run *run, struct agent *agent, const struct event *e, struct err *err)
 {
-    static const char *const kinds[] = {"wall", "attempt", "backoff", "approval"};
     for (int kind = 0; kind < TIMER_COUNT; kind++) {
-        if (str_is(e->kind, kinds[kind])) {
+        if (str_is(e->kind, timer_names[kind])) {
             timer_set(run, agent, (enum timer_kind)kind, 0);
-            if (agent->stopping == OUTCOME_NONE && kind != TIMER_APPROVAL)
+            if (agent->stopping == OUTCOME_NONE && kind != TIMER_APPROVAL && kind != TIMER_CALLS)
                 agent->spent.timer = (enum timer_kind)kind;
             if (kind == TIMER_BACKOFF && agent->phase == PHASE_BACKOFF)
                 agent->phase = PHASE_READY;

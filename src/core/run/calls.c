@@ -9,6 +9,7 @@
 #define UNPARSED_SHOWN 300 /* bytes */
 #define VALUE_SHOWN 60     /* bytes of one argument that an event shows */
 #define VALUES_SHOWN 16
+#define STARTED_AT_ONCE 128 /* calls of one reply */
 
 void call_finish(struct deciding *d, struct agent *agent, struct call *call,
                  enum tool_outcome outcome, struct str text)
@@ -225,15 +226,25 @@ static bool concerns_jobs(const struct call *call)
     return str_is(call->call.name, "spawn") || str_is(call->call.name, "spawn_await");
 }
 
+/* A reply may have thousands of calls: the first are on their way while the others are decided, and whatever else comes is heard in
+ * between. */
+static void hold_the_rest(struct deciding *d, const struct agent *agent)
+{
+    struct event *e = draft(d, agent->no, EVENT_CALLS_HELD);
+    e->count = (int64_t)agent->calls_in[CALL_WAITING];
+    emit(d, e);
+}
+
 void calls_advance(struct deciding *d, struct agent *agent)
 {
     bool job_coming = false;
+    size_t started = 0;
     /* A root that only talks needs no tree. */
     if (agent->phase == PHASE_TOOLS && agent->stopping == OUTCOME_NONE && tree_wanted(d, agent, 0))
         return;
     size_t open =
         0; /* all calls before this one are done; looked up anew, because a call may end earlier ones */
-    size_t waiting = agent->calls_in[CALL_WAITING];
+    size_t waiting = agent->timers[TIMER_CALLS] == 0 ? agent->calls_in[CALL_WAITING] : 0;
     /* One of ten thousand children ended and all have been started: nothing to look for. */
     for (size_t i = 0; waiting > 0 && !d->failed && agent->phase == PHASE_TOOLS &&
                        agent->stopping == OUTCOME_NONE && i < agent->call_count;
@@ -247,7 +258,12 @@ void calls_advance(struct deciding *d, struct agent *agent)
                 open++;
             if (is_barrier(call) && open < i)
                 return;
+            if (started == STARTED_AT_ONCE) {
+                hold_the_rest(d, agent);
+                return;
+            }
             start(d, agent, call);
+            started += call->state != CALL_WAITING;
         }
         if (call->state != CALL_DONE) {
             if (is_barrier(call))

@@ -201,13 +201,12 @@ static void on_inbox(struct deciding *d, const struct input *input)
 
 static void on_tick(struct deciding *d)
 {
-    static const char *const kinds[] = {"wall", "attempt", "backoff", "approval"};
     struct timer timer;
     if (!timer_first(d->run, &timer) || timer.at > d->now)
         return;
     struct agent *agent = run_agent_at(d->run, timer.agent_no);
     struct event *e = fact(d, agent->no, EVENT_TIMER_FIRED);
-    e->kind = str_from(kinds[timer.kind]);
+    e->kind = str_from(timer_names[timer.kind]);
     emit(d, e);
     if (timer.kind == TIMER_BACKOFF) {
         turn_advance(d, agent);
@@ -215,6 +214,10 @@ static void on_tick(struct deciding *d)
     }
     if (timer.kind == TIMER_APPROVAL) {
         plan_overdue(d, agent);
+        return;
+    }
+    if (timer.kind == TIMER_CALLS) {
+        calls_advance(d, agent);
         return;
     }
     if (agent->phase == PHASE_JOINING) {

@@ -354,6 +354,9 @@ void event_summary(const struct event *e, struct buf *out)
         buf_printf(out, "nothing came for %lld ms from its ", (long long)e->idle_ms);
         add_line(out, str_is(e->kind, "model") ? STR("model") : e->tool);
         break;
+    case EVENT_CALLS_HELD:
+        buf_printf(out, "%lld more calls follow", (long long)e->count);
+        break;
     case EVENT_AGENT_AWAITING:
         buf_text(out, "waits for ");
         add_line(out, e->jobs);

@@ -157,6 +157,7 @@ struct contract;
     X(ITEM_REFUSED, "agent.item_refused", (item, depth, error))                                    \
     X(RESULT_REUSED, "agent.result_reused", (task_id, sub_agent_id, item, earlier_no))             \
     X(AGENT_AWAITING, "agent.awaiting", (jobs))                                                    \
+    X(CALLS_HELD, "agent.calls_held", (count))                                                     \
     X(AGENT_STEERED, "agent.steered", (text))                                                      \
     X(RUN_JOINING, "run.joining", (outcome, error))                                                \
     X(RUN_DIRECTED, "run.directed", (calls))                                                       \

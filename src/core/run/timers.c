@@ -2,6 +2,11 @@
  * while it equals the agent's own record. Order is total, so that folding a log gives the same firing order. Pure. */
 #include "core/run/state.h"
 
+const char *const timer_names[TIMER_COUNT] = {
+    [TIMER_WALL] = "wall",         [TIMER_ATTEMPT] = "attempt", [TIMER_BACKOFF] = "backoff",
+    [TIMER_APPROVAL] = "approval", [TIMER_CALLS] = "calls",
+};
+
 static bool before(const struct timer *a, const struct timer *b)
 {
     if (a->at != b->at)
