@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SLICE 32 /* effects that start before the others must let the loop turn: what they send is sent, and its memory serves the next */
+/* Effects that start before the others must let the loop turn: what they send is sent, and its memory serves the next. */
+#define SLICE 32
 
 struct held {
     struct held *next;

@@ -210,6 +210,8 @@ struct agent {
     uint64_t last_seq;  /* of this agent's events */
     uint64_t ready_seq; /* when it queued for a slot */
     size_t children_open;
+    bool waits_for_budget; /* is in the run's queue */
+    size_t plans_made; /* by its calls; most agents make none, and nothing is looked up for them */
 };
 
 /* Whether the agent works right now on something outside the core. */

@@ -44,6 +44,7 @@ int apply_plan_made(struct run *run, struct agent *agent, const struct event *e,
         after->reasons[i] = before->reasons[i];
     }
     call->plan = after;
+    agent->plans_made++;
     if (call->awaits == CALL_WORKS)
         call->awaits = CALL_AWAITS_CHILDREN;
     call_move(agent, call, CALL_RUNNING);

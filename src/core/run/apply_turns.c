@@ -124,6 +124,7 @@ int apply_waiting(struct run *run, struct agent *agent, const struct event *e, s
     run->budget_queue = grow(run->budget_queue, run->budget_count, &run->budget_capacity,
                              sizeof *run->budget_queue);
     run->budget_queue[run->budget_count++] = agent->no;
+    agent->waits_for_budget = true;
     slot_take(run, agent);
     return 0;
 }

@@ -158,7 +158,8 @@ static struct agent *needed_by(const struct run *run, const struct call *call, s
 
 struct agent *plan_needs_merged(const struct run *run, const struct agent *agent)
 {
-    for (size_t k = 0; agent->phase == PHASE_TOOLS && k < agent->call_count; k++) {
+    bool any = agent->plans_made > 0 && agent->phase == PHASE_TOOLS;
+    for (size_t k = 0; any && k < agent->call_count; k++) {
         const struct call *call = &agent->calls[k];
         const struct plan_run *plan = call->state == CALL_RUNNING ? call->plan : NULL;
         for (size_t i = 0; plan != NULL && i < plan->plan.count; i++) {

@@ -51,14 +51,14 @@ void slot_yield(struct run *run, struct agent *agent)
         slot_release(run, agent);
 }
 
-void budget_unqueue(struct run *run, const struct agent *agent)
+void budget_unqueue(struct run *run, struct agent *agent)
 {
-    for (size_t i = 0; i < run->budget_count; i++) {
+    for (size_t i = 0; agent->waits_for_budget && i < run->budget_count; i++) {
         if (run->budget_queue[i] == agent->no) {
             memmove(run->budget_queue + i, run->budget_queue + i + 1,
                     (run->budget_count - i - 1) * sizeof *run->budget_queue);
             run->budget_count--;
-            return;
+            agent->waits_for_budget = false;
         }
     }
 }

@@ -54,7 +54,7 @@ void slot_release(struct run *run, struct agent *agent);
 void slot_take(struct run *run, struct agent *agent);
 void slot_enqueue(struct run *run, struct agent *agent, uint64_t seq);
 void slot_yield(struct run *run, struct agent *agent);
-void budget_unqueue(struct run *run, const struct agent *agent);
+void budget_unqueue(struct run *run, struct agent *agent);
 
 /* timers.c */
 void timer_set(struct run *run, struct agent *agent, enum timer_kind kind,

@@ -156,10 +156,8 @@ static void ask(struct deciding *d, struct agent *agent, const struct model_sett
 
 static void wait_for_budget(struct deciding *d, struct agent *agent, const struct amount *amount)
 {
-    for (size_t i = 0; i < d->run->budget_count; i++) {
-        if (d->run->budget_queue[i] == agent->no)
-            return;
-    }
+    if (agent->waits_for_budget)
+        return;
     struct event *e = draft(d, agent->no, EVENT_BUDGET_WAITING);
     e->tokens = amount->tokens;
     e->cost_nano = amount->cost_nano;
