@@ -20,8 +20,8 @@ int main(int argc, char **argv)
 {
     if (fill_standard_descriptors() != 0)
         return 1;
-    /* One arena for all threads: what the writer frees after a large commit, the loop can use. Small blocks have a cache per
-     * thread anyway. */
-    mallopt(M_ARENA_MAX, 1);
+    /* The loop has an arena, all other threads share another: with one of their own each, much would be held that nobody uses, and
+     * with the loop's, the loop would wait for them. */
+    mallopt(M_ARENA_MAX, 2);
     return commands_main(argc, argv);
 }

@@ -55,7 +55,7 @@ def table(bench, results, quick):
         "in the same waves." % rows.WAVE,
         "RSS is the peak of cadre's process as it was at most %.0f ms before its end, %.0f ms in runs of over %.1f s." % (
             measure.EARLY_SECONDS * 1000, measure.SAMPLE_SECONDS * 1000, measure.EARLY_FOR),
-        "Rows with up to 100 children are medians of 5 rounds, with 1,000 of 3.",
+        "Rows with up to 1,000 children are medians of 5 rounds, with 10,000 of 3.",
     ]
     return "\n".join(head) + "\n\n" + "\n".join(lines)
 

@@ -110,7 +110,7 @@ def compare(bench, row, server, children, rounds=1, turns=TOOL_TURNS, wave=WAVE)
 def fan(bench, row, children, thousand, context):
     options = ["--children", children, "--turns", TOOL_TURNS, "--wave", WAVE] + (["--context-file", "context.txt"] if context else [])
     with measure.Server(bench, *options) as server:
-        compare(bench, row, server, children, rounds=5 if children <= 100 else 3 if children <= 1000 else 1)
+        compare(bench, row, server, children, rounds=5 if children <= 1000 else 3)
     if children == 1000:
         row.judge("wall ≤ 2.5x curl, CPU/turn ≤ 3x", ("wall", row.wall_curl, 2.5), ("CPU", row.cpu_curl, 3))
     if children == 10000 and thousand is not None and thousand.wall:
@@ -125,7 +125,7 @@ def alive(bench, row, children, delay_ms, idle_mb):
         raise measure.Failed("needs %d open files, and %d are allowed" % (children + 500, bench.descriptors))
     with measure.Server(bench, "--children", children, "--turns", 0, "--wave", children,
                         "--delay-ms", delay_ms) as server:
-        stats = compare(bench, row, server, children, turns=0, wave=children)
+        stats = compare(bench, row, server, children, rounds=3, turns=0, wave=children)
     each = (row.peak_mb - (idle_mb or idle_memory(bench)[0])) * 1024 / children
     row.note = "%d requests open at once; %.1f KB each, bare libcurl %.1f in all" % (
         stats["in_flight_max"], each, row.curl_peak_mb * 1024 / children)
