@@ -45,7 +45,9 @@ struct wire {
     struct str store_path;
     struct str
         denied[2]; /* to every tool: where the store is, and where trust in projects is kept */
+    size_t denied_count;
     uv_loop_t *loop;
+    bool http_ready;
     struct model_port models[API_COUNT]; /* each opened with its first request */
     struct model_port replay;            /* the same, for recordings */
     struct replay_shelf shelf;
@@ -385,14 +387,27 @@ static void raise_descriptor_limit(void)
     setrlimit(RLIMIT_NOFILE, &limit); /* what it refuses shows up as a connect that fails */
 }
 
+/* All that does not need the store; TLS alone takes as long as opening it. */
+static int prepare(void *user, struct err *err)
+{
+    struct wire *wire = user;
+    services_open(&wire->services, &wire->config, wire->denied, wire->denied_count);
+    warn_of_missing_walls(wire);
+    raise_descriptor_limit();
+    wire->http_ready = http_global_init(err) == 0;
+    return wire->http_ready ? 0 : -1;
+}
+
 int wire_engine(struct wire *wire, uv_loop_t *loop, const struct engine_watch *watch,
                 struct engine **engine, struct err *err)
 {
     wire->loop = loop;
+    wire->denied_count = config_trust_prepare(&wire->config) ? 2 : 1;
     memset(wire->models, 0, sizeof wire->models);
     struct engine_config config = {
         .loop = loop,
         .store = {open_store, wire},
+        .meanwhile = prepare,
         .store_path = wire->store_path,
         .model = model_of,
         .tools = &tool_port,
@@ -404,18 +419,13 @@ int wire_engine(struct wire *wire, uv_loop_t *loop, const struct engine_watch *w
         .now = clock_now_ms,
         .entropy = random_bytes,
         .denied_paths = wire->denied,
-        .denied_count = config_trust_prepare(&wire->config) ? 2 : 1,
+        .denied_count = wire->denied_count,
     };
-    services_open(&wire->services, &wire->config, config.denied_paths, config.denied_count);
-    warn_of_missing_walls(wire);
-    raise_descriptor_limit();
     sqlite_store_prepare();
-    if (http_global_init(err) != 0)
-        goto fail;
     if (engine_new(&config, engine, err) == 0)
         return 0;
-    http_global_release();
-fail:
+    if (wire->http_ready)
+        http_global_release();
     services_release(&wire->services);
     return -1;
 }

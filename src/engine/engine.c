@@ -107,9 +107,11 @@ int engine_new(const struct engine_config *config, struct engine **out, struct e
     config->entropy(entropy, sizeof entropy);
     struct id name = id_make(config->now(), entropy);
     engine->owner = arena_printf(&engine->arena, "%d-%s", (int)getpid(), name.text);
-    if (journal_new(config->loop, &config->store, on_appended, engine, &engine->journal, err) != 0)
-        goto fail;
-    engine->wake = wake_new(engine, err);
+    engine->journal = journal_new(config->loop, &config->store, on_appended, engine);
+    int ready = config->meanwhile != NULL ? config->meanwhile(config->user, err) : 0;
+    if (ready == 0)
+        ready = journal_opened(engine->journal, err);
+    engine->wake = ready == 0 ? wake_new(engine, err) : NULL;
     if (engine->wake == NULL) {
         journal_free(engine->journal);
         goto fail;

@@ -39,6 +39,8 @@ struct engine_watch {
 struct engine_config {
     uv_loop_t *loop;
     struct store_opener store;
+    /* What else has to be prepared, done by engine_new while the store is opened; -1 with err: there is no engine. May be NULL. */
+    int (*meanwhile)(void *user, struct err *err);
     struct str store_path; /* its directory also holds the wake sockets */
     /* The model API for an api name ("openai"): returns a port or ops == NULL. */
     struct model_port (*model)(void *user, struct str api);

@@ -163,8 +163,8 @@ static void on_prepare(uv_prepare_t *prepare)
         write_soon(journal);
 }
 
-int journal_new(uv_loop_t *loop, const struct store_opener *opener, journal_append_fn *appended,
-                void *user, struct journal **out, struct err *err)
+struct journal *journal_new(uv_loop_t *loop, const struct store_opener *opener,
+                            journal_append_fn *appended, void *user)
 {
     struct journal *journal = calloc(1, sizeof *journal);
     sigset_t all, before;
@@ -189,20 +189,20 @@ int journal_new(uv_loop_t *loop, const struct store_opener *opener, journal_appe
     pthread_sigmask(SIG_BLOCK, &all, &before);
     journal->has_thread = pthread_create(&journal->thread, NULL, writer, journal) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!journal->has_thread) {
-        err_set(&journal->open_err, ERR_IO, "cannot start the journal's thread");
-    } else {
-        pthread_mutex_lock(&journal->lock);
-        while (journal->state == JOURNAL_OPENING)
-            pthread_cond_wait(&journal->wake, &journal->lock);
-        pthread_mutex_unlock(&journal->lock);
-    }
-    if (journal->open_err.class == ERR_NONE) {
-        *out = journal;
+    return journal;
+}
+
+int journal_opened(struct journal *journal, struct err *err)
+{
+    if (!journal->has_thread)
+        return err_set(err, ERR_IO, "cannot start the journal's thread");
+    pthread_mutex_lock(&journal->lock);
+    while (journal->state == JOURNAL_OPENING)
+        pthread_cond_wait(&journal->wake, &journal->lock);
+    pthread_mutex_unlock(&journal->lock);
+    if (journal->open_err.class == ERR_NONE)
         return 0;
-    }
     *err = journal->open_err;
-    journal_free(journal);
     return -1;
 }
 

@@ -15,9 +15,11 @@ typedef void journal_append_fn(void *user, struct batch *batch);
 typedef void journal_work_fn(void *task, struct store *store);
 typedef void journal_done_fn(void *task);
 
-/* Opens the store on the writer thread and waits for that; its error is returned here. */
-int journal_new(uv_loop_t *loop, const struct store_opener *opener, journal_append_fn *appended,
-                void *user, struct journal **journal, struct err *err);
+/* Begins to open the store, on the writer thread: the caller has other things to do until journal_opened. */
+struct journal *journal_new(uv_loop_t *loop, const struct store_opener *opener,
+                            journal_append_fn *appended, void *user);
+/* Waits for that, before anything else is asked of the journal; -1 with the store's error: all that is left is journal_free. */
+NODISCARD int journal_opened(struct journal *journal, struct err *err);
 /* Everything queued is written first; callbacks still run. No call after this. */
 void journal_free(struct journal *journal);
 

@@ -37,7 +37,8 @@ static struct desk *desk_open(const struct store_opener *opener)
     struct err err = ERR_INIT;
     assert_non_null(desk);
     uv_loop_init(&desk->loop);
-    check_ok(journal_new(&desk->loop, opener, on_appended, desk, &desk->journal, &err), err);
+    desk->journal = journal_new(&desk->loop, opener, on_appended, desk);
+    check_ok(journal_opened(desk->journal, &err), err);
     return desk;
 }
 
@@ -315,11 +316,11 @@ static void a_store_that_does_not_open_is_reported_by_the_opener(void **state)
     struct err err = ERR_INIT;
     assert_non_null(desk);
     uv_loop_init(&desk->loop);
-    assert_int_equal(journal_new(&desk->loop, &opener, on_appended, desk, &desk->journal, &err),
-                     -1);
+    desk->journal = journal_new(&desk->loop, &opener, on_appended, desk);
+    assert_int_equal(journal_opened(desk->journal, &err), -1);
     assert_int_equal(err.class, ERR_CONFIG);
     assert_string_equal(err.message, "this is not a store");
-    desk_free(desk);
+    desk_close(desk);
 }
 
 int main(void)
