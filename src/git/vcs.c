@@ -7,6 +7,7 @@
 #include "git/commit.h"
 #include "git/intent.h"
 #include "git/merge.h"
+#include "git/records.h"
 #include "git/site.h"
 #include "git/worktree.h"
 
@@ -68,6 +69,16 @@ static int vcs_ask(void *self, const struct vcs_question *question, struct vcs_a
         result = ask_site(&work, question, answer, err);
     arena_release(&arena);
     return result;
+}
+
+static int vcs_records(void *self, struct arena *arena, struct str workspace,
+                       struct sandbox_records *records, struct err *err)
+{
+    struct git_site site;
+    if (git_site_find(self, arena, workspace, &site, err) != 0)
+        return -1;
+    git_records(arena, &site, records);
+    return 0;
 }
 
 static int vcs_commit(void *self, struct arena *arena, const struct vcs_commit_request *request,
@@ -247,6 +258,7 @@ int git_vcs_open(struct git_vcs *vcs, struct str state, struct str excludes, str
     vcs->port = (struct vcs_port){
         .view = vcs_view,
         .ask = vcs_ask,
+        .records = vcs_records,
         .commit = vcs_commit,
         .isolate = vcs_isolate,
         .merge_begin = vcs_merge_begin,

@@ -23,6 +23,17 @@ struct sandbox_limits {
     int64_t processes, memory_bytes, file_bytes, open_files;
 };
 
+/* What git reads of a repository that lies outside the workspace: a child's checkout has no more than a file .git. Behind the walls the
+ * records are in one place, read-only, and that file leads there. */
+struct sandbox_records {
+    const struct sandbox_record {
+        struct str name;   /* in that place, normal form */
+        struct str source; /* absolute */
+    } * items;
+    size_t count;
+    struct str git_dir; /* the name of one of them; empty: there are none */
+};
+
 /* Views live until the call returns. Paths are in normal form from the workspace's root. */
 struct sandbox_walls {
     int workspace; /* O_PATH: what is shown is this directory, whatever its path leads to by now */
@@ -33,6 +44,7 @@ struct sandbox_walls {
     size_t write_count;
     const struct str *hidden; /* absolute directories that must not be seen, wherever they lie */
     size_t hidden_count;
+    struct sandbox_records records; /* not shown where the wall "namespaces" is off */
     enum sandbox_network network;
     struct sandbox_limits limits;
 };

@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "port/sandbox.h"
 
 struct vcs_list {
     const struct str *items;
@@ -181,6 +182,9 @@ struct vcs_port {
                 struct err *err);
     int (*ask)(void *self, const struct vcs_question *question, struct vcs_answer *answer,
                struct err *err);
+    /* What a program in a tree needs so that git can look at it. None where the workspace has its own, or is a part of a tree. */
+    int (*records)(void *self, struct arena *arena, struct str workspace,
+                   struct sandbox_records *records, struct err *err);
     /* Commits files of the workspace as they are on disk, on the current branch. Never .cadre, gitlinks, .gitmodules, links that lead
      * out. What else is staged stays staged. */
     int (*commit)(void *self, struct arena *arena, const struct vcs_commit_request *request,

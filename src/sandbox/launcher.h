@@ -14,7 +14,7 @@ struct launch {
     const char *area;
     size_t area_bytes;
     char **argv, **environment;
-    const char *workspace_path, *directory, *relay, *tmp;
+    const char *workspace_path, *directory, *relay, *tmp, *git_dir;
     char workspace_now[4096]; /* where the workspace's descriptor leads to by now */
     int relay_socket;         /* O_PATH, or -1 */
 };

@@ -71,12 +71,12 @@ void launch_read_message(struct launch *launch)
         head->walls >= 1u << LAUNCH_WALL_COUNT || head->network > LAUNCH_NET_FULL ||
         head->relay_port > 65535)
         launch_refuse("message", "the message's head is wrong");
-    const struct launch_part lists[] = {head->argv,  head->environment, head->shown,
-                                        head->views, head->hidden,      head->names};
+    const struct launch_part lists[] = {head->argv,   head->environment, head->shown, head->views,
+                                        head->hidden, head->records,     head->names};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         check_list(launch, lists[i]);
     if (head->argv.count == 0 || head->names.count != LAUNCH_NAME_COUNT ||
-        head->filter.count > 4096 || head->filter.at % 8 != 0 ||
+        head->records.count % 2 != 0 || head->filter.count > 4096 || head->filter.at % 8 != 0 ||
         head->filter.at > launch->area_bytes ||
         head->filter.count * 8 > launch->area_bytes - head->filter.at)
         launch_refuse("message", "the message's parts are wrong");
@@ -86,6 +86,7 @@ void launch_read_message(struct launch *launch)
     launch->directory = launch_next(launch, head->names, launch->workspace_path);
     launch->relay = launch_next(launch, head->names, launch->directory);
     launch->tmp = launch_next(launch, head->names, launch->relay);
+    launch->git_dir = launch_next(launch, head->names, launch->tmp);
     if (launch->workspace_path[0] != '/' || launch->directory[0] != '/' || launch->tmp[0] != '/')
         launch_refuse("message", "the message's directories are not absolute");
 }

@@ -71,6 +71,8 @@ static const char *const secret_proc[] = {"proc/kcore", "proc/keys", "proc/key-u
 #define PID_MAX_MINOR 14
 #define PID_MAX_LEAST "301"
 
+#define RECORDS_LINK (LAUNCH_RECORDS "/link" + 1) /* from the root */
+
 struct root {
     int fd;
     dev_t device;
@@ -389,6 +391,42 @@ static void make_workspace(const struct launch *launch, const struct root *root)
     close(workspace);
 }
 
+/* --- the repository --------------------------------------------------------------------------------------------------------- */
+
+static void show_record(const struct root *root, const char *name, const char *source)
+{
+    char path[4096];
+    struct stat status;
+    snprintf(path, sizeof path, LAUNCH_RECORDS "/%s", name);
+    if (lstat(source, &status) != 0 && errno == ENOENT)
+        return; /* git replaces some at times */
+    enum place_kind kind = S_ISDIR(status.st_mode) ? PLACE_DIRECTORY : PLACE_FILE;
+    if (attach(copy_tree(AT_FDCWD, source, READ_ONLY), place(root, path, kind)) != 0)
+        launch_fail(WALL, "cannot show the repository's %s", name);
+}
+
+/* The workspace's .git is a file that names a place which does not exist here. */
+static void make_records(const struct launch *launch, const struct root *root)
+{
+    char text[4096];
+    struct stat status;
+    const char *name = NULL, *source = NULL;
+    if (launch->git_dir[0] == '\0')
+        return;
+    while ((name = launch_next(launch, launch->head->records, source)) != NULL) {
+        source = launch_next(launch, launch->head->records, name);
+        show_record(root, name, source);
+    }
+    snprintf(text, sizeof text, "gitdir: " LAUNCH_RECORDS "/%s\n", launch->git_dir);
+    write_file(root, RECORDS_LINK, text);
+    snprintf(text, sizeof text, "%s/.git", launch->workspace_path + 1);
+    int where = launch_open_beneath(root->fd, text);
+    if (where >= 0 && (fstat(where, &status) != 0 || !S_ISREG(status.st_mode)))
+        launch_refuse(WALL, "the .git of the workspace was changed at this moment");
+    if (attach(copy_tree(root->fd, RECORDS_LINK, READ_ONLY), where) != 0)
+        launch_fail(WALL, "cannot show the repository");
+}
+
 /* --- all of it -------------------------------------------------------------------------------------------------------------- */
 
 static void enter(const struct root *root)
@@ -429,6 +467,7 @@ void launch_make_root(struct launch *launch)
     hide(launch, &root);
     make_workspace(launch, &root);
     hide(launch, &root);
+    make_records(launch, &root);
     enter(&root);
     close(root.fd);
 }

@@ -48,6 +48,7 @@ enum launch_name {
     LAUNCH_NAME_DIRECTORY, /* to start in; absolute */
     LAUNCH_NAME_RELAY,     /* the socket's path, or "" */
     LAUNCH_NAME_TMP,       /* the private /tmp: "/tmp" but without namespaces */
+    LAUNCH_NAME_GIT_DIR,   /* in LAUNCH_RECORDS, or "": there are no records */
     LAUNCH_NAME_COUNT
 };
 
@@ -69,6 +70,8 @@ struct launch_head {
     /* Of the workspace: a letter (below) and a path from its root, in the order of mounting. */
     struct launch_part views;
     struct launch_part hidden; /* absolute directories */
+    /* Of the repository: a name in LAUNCH_RECORDS, then the absolute path of what is shown there, read-only. */
+    struct launch_part records;
     struct launch_part names;  /* by enum launch_name */
     struct launch_part filter; /* count: struct sock_filter, 8 bytes each */
 };
@@ -78,6 +81,7 @@ struct launch_head {
 #define LAUNCH_VIEW_KEEP 'k'  /* read-only within what is writable; must exist */
 #define LAUNCH_VIEW_FOUND 'f' /* the same of something deeper, which may be gone by now */
 
+#define LAUNCH_RECORDS "/.repository"
 #define LAUNCH_TMP "/tmp"
 #define LAUNCH_HOME LAUNCH_TMP "/home"
 

@@ -234,6 +234,23 @@ static void fill_numbers(const struct policy *policy, struct launch_head *head)
 
 /* --- all of it ----------------------------------------------------------------------------------------------------------------- */
 
+/* They are mounts, and so is the .git that leads to them. */
+static bool has_records(const struct policy *policy)
+{
+    return policy->walls->records.git_dir.n > 0 && !policy->options->off[LAUNCH_WALL_NAMESPACES];
+}
+
+static bool add_records(const struct policy *policy, struct buf *area, struct launch_part *part)
+{
+    const struct sandbox_records *records = &policy->walls->records;
+    struct list list = list_begin(area, part);
+    for (size_t i = 0; has_records(policy) && i < records->count; i++) {
+        list_add(&list, records->items[i].name);
+        list_add(&list, records->items[i].source);
+    }
+    return !list.broken;
+}
+
 static void add_names(const struct policy *policy, struct list *list)
 {
     const struct sandbox_walls *walls = policy->walls;
@@ -245,6 +262,7 @@ static void add_names(const struct policy *policy, struct list *list)
                                           STR_FMT(walls->workspace_path), STR_FMT(directory)));
     list_add(list, walls->network == SANDBOX_NET_RELAY ? policy->options->relay : STR(""));
     list_add(list, str_from(policy->tmp));
+    list_add(list, has_records(policy) ? walls->records.git_dir : STR(""));
 }
 
 /* Landlock cannot take a part out of what it allows, and there is no network to relay through. */
@@ -347,7 +365,7 @@ int policy_print(const struct policy *policy, struct guards *guards, struct buf 
     bool whole =
         !names.broken &&
         add_all(&area, &head.shown, policy->options->shown, policy->options->shown_count) &&
-        add_hidden(policy, &area, &head.hidden);
+        add_hidden(policy, &area, &head.hidden) && add_records(policy, &area, &head.records);
     struct list views = list_begin(&area, &head.views);
     int result = check_without_namespaces(policy, err) == 0 ? check_relay(policy, err) : -1;
     if (result == 0 && str_is(policy->walls->workspace_path, "/"))

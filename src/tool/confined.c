@@ -2,6 +2,7 @@
 #include "tool/confined.h"
 
 #include "os/scope.h"
+#include "tool/git_ask.h"
 #include "tool/memory.h"
 #include "tool/opened.h"
 #include "tool/presence.h"
@@ -17,10 +18,24 @@
 #define FILES_MOST 1000 /* changed files in the result */
 #define LINE_SHOWN 200  /* bytes of a line of progress */
 
-void confined_walls(const struct tool_context *context, struct sandbox_walls *walls)
+/* Whoever may read all files may see what git says of them. Without records, git finds no repository, and says so. */
+static struct sandbox_records records_of(const struct tool_context *context, struct arena *arena)
+{
+    const struct vcs_port *vcs = context->services->vcs;
+    const struct vcs_view whole = {STR_NONE};
+    struct sandbox_records records = {0};
+    struct err ignored = ERR_INIT;
+    if (vcs == NULL || git_ask_is_narrow(context, &whole) ||
+        vcs->records(vcs->self, arena, str_from(context->scope->real), &records, &ignored) != 0)
+        return (struct sandbox_records){0};
+    return records;
+}
+
+void confined_walls(const struct tool_context *context, struct arena *arena,
+                    struct sandbox_walls *walls)
 {
     struct writable writable;
-    writable_places(context, context->arena, &writable);
+    writable_places(context, arena, &writable);
     *walls = (struct sandbox_walls){
         .workspace = context->scope->fd,
         .workspace_path = str_from(scope_shown(context->scope)),
@@ -30,6 +45,7 @@ void confined_walls(const struct tool_context *context, struct sandbox_walls *wa
         .write_count = writable.count,
         .hidden = context->services->hidden,
         .hidden_count = context->services->hidden_count,
+        .records = records_of(context, arena),
         .network = context->network,
     };
 }
@@ -91,7 +107,7 @@ int confined_run(const struct tool_context *context, struct confined_run *run,
     if (confined_ready(context, result) != 0)
         return -1;
     presences = tool_memory_presences(context->services->memory);
-    confined_walls(context, &walls);
+    confined_walls(context, context->arena, &walls);
     const struct sandbox_command command = {
         .argv = run->argv,
         .directory = context->working_directory,

@@ -5,8 +5,9 @@
 
 #include "tool/changes.h"
 
-/* The walls of a call. Views into the context. */
-void confined_walls(const struct tool_context *context, struct sandbox_walls *walls);
+/* The walls of a call. Views into the context and into the arena. */
+void confined_walls(const struct tool_context *context, struct arena *arena,
+                    struct sandbox_walls *walls);
 /* -1 with an error in the result where nothing can be confined. */
 NODISCARD int confined_ready(const struct tool_context *context, struct tool_result *result);
 /* Milliseconds that a program may take: what is wanted, less where the agent's own time ends sooner, so that it can still tell

@@ -71,7 +71,7 @@ int ctags_find(const struct tool_context *context, const struct str *paths, size
     struct sandbox_walls walls;
     if (!services || !services->sandbox)
         return err_set(err, ERR_DENIED, "no process can be confined here");
-    confined_walls(context, &walls);
+    confined_walls(context, context->arena, &walls);
     walls.write_count = 0;
     walls.network = SANDBOX_NET_NONE;
     struct buf input;

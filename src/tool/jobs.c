@@ -227,11 +227,10 @@ static struct job *job_new(struct jobs *jobs, const struct tool_context *context
     job->run_id = arena_copy(arena, context->run_id);
     job->agent_no = context->agent_no;
     job->sandbox = context->services->sandbox;
-    confined_walls(context, &job->walls);
+    confined_walls(context, arena, &job->walls);
     job->walls.workspace = fcntl(context->scope->fd, F_DUPFD_CLOEXEC, 0);
     job->walls.workspace_path = arena_copy(arena, job->walls.workspace_path);
     job->walls.read_paths = copy_paths(arena, context->read_paths, context->read_count);
-    job->walls.write_paths = copy_paths(arena, job->walls.write_paths, job->walls.write_count);
     const char **argv = arena_alloc(arena, 4 * sizeof *argv);
     argv[0] = "/bin/sh";
     argv[1] = "-c";

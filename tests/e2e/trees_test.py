@@ -221,6 +221,27 @@ class Trees(unittest.TestCase):
                                       "children share files (isolation.children: false)"])
             self.assertEqual((space.files / "r.txt").read_text(), "r\n")
 
+    def test_git_in_a_command_looks_at_the_tree_and_changes_nothing(self):
+        look = ("echo more >> a.txt; git status --porcelain; git log --format=%s; git config --get http.extraheader || echo no header; "
+                "git commit -qam x || echo no commit; git branch other || echo no branch")
+        with Repository() as space:
+            space.git("config", "http.extraheader", "Authorization: secret")
+            self.go(space, *root(call("shell", command=look), fan_out("ALPHA")), *child("ALPHA", call("shell", command=look)),
+                    flags=("--mode", "dangerous"))
+            for text in [one["payload"]["text"] for one in self.of_type("tool.finished") if "exit code" in one["payload"]["text"]]:
+                for part in (" M a.txt\n", "first commit\n", "no header\n", "no commit\n", "no branch\n", "Read-only file system"):
+                    self.assertIn(part, text)
+                self.assertNotIn("secret", text)
+            self.assertEqual(space.branches(), [self.branch(), "main"])
+            self.assertEqual(space.git("show", f"{self.branch()}:a.txt"), "one\ntwo\nthree\nmore\nmore")
+
+    def test_in_a_copy_too(self):
+        with Workspace({"a.txt": "one\n"}) as space:
+            self.go(space, *root(fan_out("ALPHA")), *child("ALPHA", call("shell", command="echo two >> a.txt; git diff")),
+                    flags=("--mode", "dangerous"))
+            self.assertIn("+two\n", self.of_type("tool.finished")[0]["payload"]["text"])
+            self.assertEqual(space.tree(), {"a.txt": "one\ntwo\n"})
+
     def test_commands_see_the_tree_at_the_workspaces_own_path(self):
         with Repository() as space:
             self.go(space, *root(call("shell", command="pwd; echo made > made.txt")), flags=("--mode", "dangerous"))
