@@ -71,7 +71,7 @@ static const char *const secret_proc[] = {"proc/kcore", "proc/keys", "proc/key-u
 #define PID_MAX_MINOR 14
 #define PID_MAX_LEAST "301"
 
-#define RECORDS_LINK (LAUNCH_RECORDS "/link" + 1) /* from the root */
+#define RECORDS_LINK LAUNCH_RECORDS "/link"
 
 struct root {
     int fd;
@@ -417,7 +417,7 @@ static void make_records(const struct launch *launch, const struct root *root)
         source = launch_next(launch, launch->head->records, name);
         show_record(root, name, source);
     }
-    snprintf(text, sizeof text, "gitdir: " LAUNCH_RECORDS "/%s\n", launch->git_dir);
+    snprintf(text, sizeof text, "gitdir: /" LAUNCH_RECORDS "/%s\n", launch->git_dir);
     write_file(root, RECORDS_LINK, text);
     snprintf(text, sizeof text, "%s/.git", launch->workspace_path + 1);
     int where = launch_open_beneath(root->fd, text);

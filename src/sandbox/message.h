@@ -81,7 +81,7 @@ struct launch_head {
 #define LAUNCH_VIEW_KEEP 'k'  /* read-only within what is writable; must exist */
 #define LAUNCH_VIEW_FOUND 'f' /* the same of something deeper, which may be gone by now */
 
-#define LAUNCH_RECORDS "/.repository"
+#define LAUNCH_RECORDS ".repository" /* in the root */
 #define LAUNCH_TMP "/tmp"
 #define LAUNCH_HOME LAUNCH_TMP "/home"
 
