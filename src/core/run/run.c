@@ -364,9 +364,9 @@ void run_print(const struct run *run, struct buf *out)
                run->answered.count);
     buf_text(out, "queue");
     for (size_t i = 0; i < run->slot_count; i++) {
-        uint32_t no = run->slot_queue[run->slot_head + i];
-        if (run->agents[no]->slot == SLOT_QUEUED)
-            buf_printf(out, " %u", no);
+        const struct slot_wait *wait = &run->slot_queue[run->slot_head + i];
+        if (slot_is_wanted(run, wait))
+            buf_printf(out, " %u", wait->agent_no);
     }
     buf_text(out, "\nbudget");
     for (size_t i = 0; i < run->budget_count; i++)

@@ -2,6 +2,12 @@
  * Called by apply.c only: both queues are folded state. Pure. */
 #include "core/run/state.h"
 
+bool slot_is_wanted(const struct run *run, const struct slot_wait *wait)
+{
+    const struct agent *agent = run->agents[wait->agent_no];
+    return agent->slot == SLOT_QUEUED && agent->ready_seq == wait->since;
+}
+
 void slot_release(struct run *run, struct agent *agent)
 {
     if (agent->slot == SLOT_HELD)
@@ -16,8 +22,7 @@ void slot_take(struct run *run, struct agent *agent)
     agent->slot = SLOT_HELD;
     run->slots_held++;
     /* Drop what is at the head and wants no slot any more. */
-    while (run->slot_count > 0 &&
-           run->agents[run->slot_queue[run->slot_head]]->slot != SLOT_QUEUED) {
+    while (run->slot_count > 0 && !slot_is_wanted(run, &run->slot_queue[run->slot_head])) {
         run->slot_head++;
         run->slot_count--;
     }
@@ -36,7 +41,7 @@ void slot_enqueue(struct run *run, struct agent *agent, uint64_t seq)
     }
     run->slot_queue = grow(run->slot_queue, run->slot_head + run->slot_count, &run->slot_capacity,
                            sizeof *run->slot_queue);
-    run->slot_queue[run->slot_head + run->slot_count++] = agent->no;
+    run->slot_queue[run->slot_head + run->slot_count++] = (struct slot_wait){agent->no, seq};
     agent->slot = SLOT_QUEUED;
     agent->ready_seq = seq;
 }

@@ -27,8 +27,11 @@ struct run {
     uint32_t agent_count;
     size_t agent_capacity;
     int64_t slots_held;
-    uint32_t *
-        slot_queue; /* agents that want a slot, oldest first; entries that want none any more are skipped */
+    /* Agents that want a slot, oldest first. Whoever wants none any more is skipped, and stands further behind when it wants one again. */
+    struct slot_wait {
+        uint32_t agent_no;
+        uint64_t since; /* the event that made it wait */
+    } * slot_queue;
     size_t slot_head, slot_count, slot_capacity;
     uint32_t *budget_queue; /* agents that wait until others settle */
     size_t budget_count, budget_capacity;
@@ -50,6 +53,7 @@ void *grow(void *items, size_t count, size_t *capacity,
            size_t size); /* room for one more; aborts without memory */
 
 /* slots.c */
+bool slot_is_wanted(const struct run *run, const struct slot_wait *wait);
 void slot_release(struct run *run, struct agent *agent);
 void slot_take(struct run *run, struct agent *agent);
 void slot_enqueue(struct run *run, struct agent *agent, uint64_t seq);

@@ -448,8 +448,9 @@ static void give_slots(struct deciding *d)
     struct run *run = d->run;
     while (!d->failed && run->slot_count > 0 && run->status == RUN_RUNNING &&
            (run->settings.max_concurrent <= 0 || run->slots_held < run->settings.max_concurrent)) {
-        struct agent *agent = run_agent_at(run, run->slot_queue[run->slot_head]);
-        if (agent->slot != SLOT_QUEUED) {
+        const struct slot_wait *wait = &run->slot_queue[run->slot_head];
+        struct agent *agent = run_agent_at(run, wait->agent_no);
+        if (!slot_is_wanted(run, wait)) {
             run->slot_head++;
             run->slot_count--;
         } else if (agent->life == LIFE_CREATED) {
