@@ -18,8 +18,9 @@ struct openai_call {
     struct bracket_count brackets;
     int64_t index;
     bool has_index;
-    uint64_t chunk; /* the last array that had a piece of this call */
-    size_t before;  /* place + 1 of an earlier call with the same id, once there are many */
+    bool named_again; /* its name came once more, alone, behind its complete arguments */
+    uint64_t chunk;   /* the last array that had a piece of this call */
+    size_t before;    /* place + 1 of an earlier call with the same id, once there are many */
 };
 
 void openai_calls_init(struct openai_calls *calls)
@@ -120,6 +121,16 @@ static bool begins_another(const struct openai_calls *calls, const struct openai
     return (!same_name && call->arguments.n > 0) || (call->brackets.closed && brings && !repeats);
 }
 
+/* A name that came alone behind a complete call belongs to the object that follows, unless that is the same once more. */
+static bool begins_again(const struct openai_call *call, const struct openai_piece *piece)
+{
+    struct str text = piece->arguments;
+    while (text.n > 0 && strchr(" \t\r\n", text.p[0]) && text.p[0] != '\0')
+        text = (struct str){text.p + 1, text.n - 1};
+    return call->named_again && piece->id.n == 0 && piece->name.n == 0 && text.n > 0 &&
+           text.p[0] == '{' && !str_eq(piece->arguments, buf_view(&call->arguments));
+}
+
 enum index_rule { INDEX_FITS, INDEX_ANY };
 
 /* Calls are looked up by id and by index, the last one of each first. */
@@ -183,8 +194,8 @@ static struct openai_call *find_id(struct openai_calls *calls, const struct open
     return NULL;
 }
 
-/* The call that the piece continues, or NULL for a new one. */
-static struct openai_call *find_call(struct openai_calls *calls, const struct openai_piece *piece)
+/* The call that the piece continues, or NULL for a new one, whose name the piece has then. */
+static struct openai_call *find_call(struct openai_calls *calls, struct openai_piece *piece)
 {
     struct openai_call *found = NULL;
     if (piece->id.n > 0) {
@@ -203,6 +214,10 @@ static struct openai_call *find_call(struct openai_calls *calls, const struct op
                 found = &calls->items[i];
     } else if (!found && calls->count > 0) {
         found = &calls->items[calls->count - 1];
+    }
+    if (found && begins_again(found, piece)) {
+        piece->name = buf_view(&found->name);
+        return NULL;
     }
     return found && !begins_another(calls, found, piece) ? found : NULL;
 }
@@ -267,9 +282,9 @@ void openai_calls_chunk(struct openai_calls *calls)
     calls->chunk++;
 }
 
-int openai_calls_piece(struct openai_calls *calls, const struct openai_piece *piece,
-                       struct err *err)
+int openai_calls_piece(struct openai_calls *calls, const struct openai_piece *came, struct err *err)
 {
+    struct openai_piece own = *came, *piece = &own;
     bool empty = piece->id.n == 0 && piece->name.n == 0 && !piece->arguments.p && !piece->value;
     if (empty && !piece->extra)
         return 0;
@@ -287,6 +302,8 @@ int openai_calls_piece(struct openai_calls *calls, const struct openai_piece *pi
         buf_str(&call->id, piece->id);
     if (fresh || named)
         call_known(calls, call);
+    call->named_again = call->brackets.closed && piece->name.n > 0 && piece->id.n == 0 &&
+                        piece->arguments.n == 0 && !piece->value;
     join_name(call, piece->name);
     join_arguments(call, piece);
     keep_extra(call, piece->extra);

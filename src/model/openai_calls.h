@@ -3,8 +3,9 @@
  * Servers number and name the pieces in many ways. A piece belongs to the call with its id, else to
  * the latest call with its index, else to the latest call. It begins a new call where it brings an
  * unknown id and a name, or a name when the call it would belong to already had a piece in the same
- * chunk, is complete, or has another name. Doubt is resolved so that arguments end up unparsable
- * rather than that a call runs twice. */
+ * chunk, is complete, or has another name. A name that comes alone behind a complete call begins one
+ * when an object follows that is not the same once more. Doubt is resolved so that arguments end up
+ * unparsable rather than that a call runs twice. */
 #ifndef CADRE_MODEL_OPENAI_CALLS_H
 #define CADRE_MODEL_OPENAI_CALLS_H
 
@@ -45,7 +46,7 @@ int openai_calls_read(struct openai_calls *calls, const struct js *array,
                       struct err *err) NODISCARD;
 /* The same piece by piece: once for an array, then once for each of its entries. */
 void openai_calls_chunk(struct openai_calls *calls);
-int openai_calls_piece(struct openai_calls *calls, const struct openai_piece *piece,
+int openai_calls_piece(struct openai_calls *calls, const struct openai_piece *came,
                        struct err *err) NODISCARD;
 /* The calls so far, in order of appearance; the list is the arena's, its texts are views of the calls. */
 size_t openai_calls_drafts(const struct openai_calls *calls, struct arena *arena,

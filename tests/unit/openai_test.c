@@ -205,6 +205,22 @@ static void all_zero_indexes_without_ids_are_told_apart_by_complete_arguments(vo
         "<> read(call_0){\"p\":\"}\"} read(call_1){} tool_calls");
 }
 
+#define NAME_ALONE(name)                                                                           \
+    CALLS("{\"index\":0,\"id\":null,\"function\":{\"name\":\"" name "\",\"arguments\":\"\"}}")
+#define ARGUMENTS_ALONE(text) CALLS("{\"index\":0,\"function\":{\"arguments\":\"" text "\"}}")
+
+static void a_name_alone_behind_a_complete_call_begins_the_next(void **state)
+{
+    check_body(NAME_ALONE("read") ARGUMENTS_ALONE("{\\\"p\\\":1}") NAME_ALONE("read")
+                   ARGUMENTS_ALONE(" {\\\"p\\\":") ARGUMENTS_ALONE("2}") NAME_ALONE("read")
+                       FINISH("tool_calls"),
+               "<> read(call_0){\"p\":1} read(call_1){\"p\":2} tool_calls");
+    check_body(NAME_ALONE("read") ARGUMENTS_ALONE("{\\\"p\\\":1}") NAME_ALONE("read")
+                   ARGUMENTS_ALONE("{\\\"p\\\":1}") NAME_ALONE("read") ARGUMENTS_ALONE("\\n")
+                       FINISH("tool_calls"),
+               "<> read(call_0){\"p\":1} tool_calls");
+}
+
 static void several_calls_in_one_chunk_are_several_calls(void **state)
 {
     check_body(
@@ -507,6 +523,7 @@ int main(void)
         cmocka_unit_test(calls_with_ids_and_all_zero_indexes_stay_apart),
         cmocka_unit_test(calls_without_ids_and_indexes_follow_one_another),
         cmocka_unit_test(all_zero_indexes_without_ids_are_told_apart_by_complete_arguments),
+        cmocka_unit_test(a_name_alone_behind_a_complete_call_begins_the_next),
         cmocka_unit_test(several_calls_in_one_chunk_are_several_calls),
         cmocka_unit_test(indexes_may_be_strings),
         cmocka_unit_test(a_name_may_be_repeated_grow_or_come_in_parts),
