@@ -112,9 +112,9 @@ static bool begins_another(const struct openai_calls *calls, const struct openai
         return false;
     if (call->chunk == calls->chunk)
         return true;
-    if (piece->id.n > 0 && str_eq(piece->id, buf_view(&call->id)))
-        return false;
     bool same_name = call->name.n == 0 || str_eq(piece->name, buf_view(&call->name));
+    if (piece->id.n > 0 && str_eq(piece->id, buf_view(&call->id)))
+        return !same_name && call->brackets.closed;
     bool brings = piece->arguments.n > 0 || js_kind(piece->value) == JS_OBJECT;
     /* The same call sent once more in full is a repetition, not a second call. */
     bool repeats = same_name && str_eq(piece->arguments, buf_view(&call->arguments));

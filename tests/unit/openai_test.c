@@ -301,6 +301,12 @@ static void repeated_ids_are_replaced(void **state)
                      "{\"index\":3,\"id\":\"\",\"function\":{\"name\":\"w\"}}")
                    FINISH("tool_calls"),
                "<> x(a){} y(call_2){} z(call_1){} w(call_3){} tool_calls");
+    check_body(
+        CALLS("{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"x\",\"arguments\":\"{}\"}}")
+            CALLS("{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"y\"}}")
+                CALLS("{\"index\":0,\"id\":\"a\",\"function\":{\"arguments\":\"{}\"}}")
+                    FINISH("tool_calls"),
+        "<> x(a){} y(call_1){} tool_calls");
 }
 
 static void arguments_that_are_no_object_are_handed_back_as_text(void **state)
