@@ -193,6 +193,16 @@ static void redact(struct buf *out, struct str text, struct str secret)
     buf_str(out, text);
 }
 
+struct str failure_redacted(const struct model_server *server, struct str text, struct arena *arena)
+{
+    struct buf out;
+    buf_init(&out, text.n + 1); /* *** is shorter than any secret */
+    redact(&out, text, server->secret);
+    struct str copy = arena_copy(arena, buf_view(&out));
+    buf_release(&out);
+    return copy;
+}
+
 struct str failure_words(const struct model_server *server, const struct js *root, struct str body,
                          struct arena *arena)
 {

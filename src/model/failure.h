@@ -30,6 +30,9 @@ int failure_load_status(const struct js *root);
  * characters, without the secret; empty when there are none. root may be NULL. */
 struct str failure_words(const struct model_server *server, const struct js *root, struct str body,
                          struct arena *arena);
+/* The text without the secret. */
+struct str failure_redacted(const struct model_server *server, struct str text,
+                            struct arena *arena);
 /* The message for an answer with an error status. */
 struct str failure_status_message(const struct model_server *server, int status, struct str body,
                                   struct arena *arena);

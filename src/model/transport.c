@@ -121,7 +121,9 @@ static void on_done(void *user, const struct http_transfer *transfer,
                                                  buf_view(&call->error_body), &decoder->arena);
     } else if (network) {
         failure.class = result->class;
-        failure.message = str_from(result->message);
+        /* It may quote the server: where it redirects to. */
+        failure.message =
+            failure_redacted(&decoder->server, str_from(result->message), &decoder->arena);
     }
     if (failure.class == ERR_RETRY)
         failure.retry_after_ms =

@@ -408,6 +408,10 @@ class Hostile(WithTls):
             self.assertEqual(thief.requests, [])
             self.assertEqual(len(peer.requests), 2)
 
+    def test_a_redirect_that_has_the_key_in_its_address_is_explained_without_it(self):
+        peer = Peer(self, 302, [("Location", "http://localhost/the-secret-key/v1"), ("Content-Length", "0")], [])
+        self.fails(peer, r"redirects to http://localhost/\*\*\*/v1 \(HTTP 302\)")
+
 
 if __name__ == "__main__":
     unittest.main()
