@@ -16,10 +16,17 @@ struct exchange {
     enum { EXCHANGE_OPEN, EXCHANGE_ENOUGH, EXCHANGE_TOO_LARGE } state;
 };
 
+/* The message may quote the server, which was sent the key. */
 static void fail(struct fetch *fetch, enum err_class class, const char *message)
 {
+    struct str key = fetch->api_key;
+    char text[sizeof((struct err *)NULL)->message];
+    char *at = text;
+    snprintf(text, sizeof text, "%s", message);
+    while (key.n >= 4 && (at = memmem(at, strlen(at), key.p, key.n)) != NULL)
+        memset(at, '*', key.n);
     fetch->class = class;
-    snprintf(fetch->message, sizeof fetch->message, "%.255s", message);
+    snprintf(fetch->message, sizeof fetch->message, "%.255s", text);
 }
 
 static void mark(struct exchange *exchange)

@@ -358,6 +358,15 @@ class DoctorTest(unittest.TestCase):
             self.measure(server, env={"OPENAI_API_KEY": "sk-canary"})
         self.assertNotIn("sk-canary", json.dumps(server.headers))
 
+    def test_a_key_that_the_server_sends_back_is_not_shown(self):
+        with RawServer(b"HTTP/1.1 302 No\r\nLocation: http://127.0.0.1:1/sk-canary/v1\r\nContent-Length: 0\r\n\r\n") as server:
+            path = self.space.root / "keyed.yaml"
+            path.write_text(f"llm:\n  providers: {{one: {{base_url: '{server.url}', api_key_env: ONE_KEY}}}}\n"
+                            "  models: {m: {provider: one}}\n")
+            done = self.doctor("--json", "--config", str(path), "--base-url", server.url, env={"ONE_KEY": "sk-canary"})
+        self.assertIn("redirects to", self.speed_check(done)["text"])
+        self.assertNotIn("sk-canary", done.stdout + done.stderr)
+
     def test_a_server_that_may_bill_is_not_measured_without_leave(self):
         done = self.doctor("--json", "--base-url", "https://api.openai.com/v1", "--model", "gpt-5-mini")
         self.assertEqual(self.speed_check(done)["verdict"], "warn")
