@@ -322,9 +322,14 @@ static void check_speed(struct patient *patient, struct finding *finding)
              STR_FMT(url), err.message);
         return;
     }
+    const struct measurement *found = &patient->measurement;
     patient->state = MEASURED;
-    find(finding, VERDICT_OK, "%s at %s, %s: %d requests", patient->measurement.model,
-         patient->measurement.base_url, patient->measurement.server, patient->measurement.requests);
+    if (found->first_token_us.value < 0)
+        find(finding, VERDICT_WARN, "%s at %s, %s: its answers could not be measured: %s",
+             found->model, found->base_url, found->server, found->first_token_us.how);
+    else
+        find(finding, VERDICT_OK, "%s at %s, %s: %d requests", found->model, found->base_url,
+             found->server, found->requests);
 }
 
 /* What is known of the walls so far. */

@@ -406,9 +406,12 @@ class DoctorTest(unittest.TestCase):
             handler.close_connection = True
         with FakeServer(chat=chat, models=[{"id": "m", "owned_by": "vllm", "max_model_len": 4096}]) as server:
             found = self.measure(server)
+            check = self.speed_check(self.doctor("--json", "--base-url", server.url))
         self.assertEqual(found["window_tokens"]["value"], 4096)
         self.assertIsNone(found["first_token_ms"]["value"])
         self.assertIsNone(found["slots"]["value"])
+        self.assertEqual(check["verdict"], "warn")
+        self.assertIn("could not be measured", check["text"])
 
     def test_absurd_numbers_are_not_believed(self):
         with FakeServer(slots=1, paths={"/props": {"total_slots": -5,
