@@ -154,6 +154,7 @@ static void describe(const struct agent *agent, struct view_agent *out)
     out->state = TREE_WORKING;
     switch (agent->phase) {
     case PHASE_NEW:
+        since = 1;
         out->state = TREE_WAITING;
         buf_text(&text, agent->slot == SLOT_HELD ? "getting its files" : "waiting for a slot");
         break;
@@ -162,6 +163,7 @@ static void describe(const struct agent *agent, struct view_agent *out)
             describe_pause(agent, out, &text);
             break;
         }
+        since = 1;
         out->state = TREE_WAITING;
         buf_text(&text, agent->slot == SLOT_HELD ? "waiting for budget" : "waiting for a slot");
         break;
@@ -170,8 +172,9 @@ static void describe(const struct agent *agent, struct view_agent *out)
         buf_text(&text, agent->tries > 0 ? "asking the model again" : "asking the model");
         break;
     case PHASE_BACKOFF:
+        since = 1;
         out->state = TREE_WAITING;
-        buf_printf(&text, "asks again soon (%lld failed)", (long long)agent->tries);
+        buf_printf(&text, "waiting to ask the model again (%lld failed)", (long long)agent->tries);
         break;
     case PHASE_TOOLS:
         since = 1;

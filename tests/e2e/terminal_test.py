@@ -131,6 +131,14 @@ class Tree(OnATerminal):
         self.assertEqual("\n".join(terminal.screen()).count(" agent-1 "), 1)
         self.assertEqual(terminal.wait_for_end(), 0)
 
+    def test_who_waits_says_for_what_and_how_long(self):
+        terminal = self.start(script(
+            rule({"calls": [call("spawn_agent", 2, task="CHILD {{index}}")]}, first_user="ROOT", turn=0),
+            rule({"status": 429, "error": "slowly", "retry_after": "3", "fail_times": 1, "then": {"text": "done"}}, first_user="CHILD"),
+            rule({"text": "both are done"}, first_user="ROOT")), flags=("--mode", "auto", "--max-concurrent", "1"))
+        terminal.wait_for(r"(?s)waiting to ask the model again \(1 failed\) \d.*waiting for a slot \d")
+        self.assertEqual(terminal.wait_for_end(), 0)
+
     def test_the_final_tree_and_the_answer_stay_and_stand_there_once(self):
         terminal = self.start(slow_children(300))
         self.assertEqual(terminal.wait_for_end(), 0)
