@@ -1,5 +1,5 @@
-/* A tiny HTTP GET on a raw socket. It speaks HTTP/1.0, so that the body ends with the connection
- * and is never chunked. */
+/* A tiny HTTP GET on a raw socket. It speaks HTTP/1.0, so that the body should end with the connection
+ * and not be chunked; servers that do otherwise are understood all the same. */
 #include "cli/localserver.h"
 
 #include <errno.h>
@@ -7,6 +7,7 @@
 #include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -102,8 +103,82 @@ fail:
     return -1;
 }
 
+/* --- the answer ------------------------------------------------------------------------------- */
+
+enum body_end { BODY_OPEN, BODY_WHOLE };
+
+/* The value of a header, whose name ends in a colon; STR_NONE: it is not there. */
+static struct str header_value(struct str head, struct str name)
+{
+    for (const char *line = head.p;
+         (line = memchr(line, '\n', head.n - (size_t)(line - head.p)));) {
+        line++;
+        size_t left = head.n - (size_t)(line - head.p);
+        if (left < name.n || strncasecmp(line, name.p, name.n) != 0)
+            continue;
+        const char *from = line + name.n, *end = memchr(line, '\r', left);
+        end = end != NULL ? end : line + left;
+        while (from < end && *from == ' ')
+            from++;
+        return (struct str){from, (size_t)(end - from)};
+    }
+    return STR_NONE;
+}
+
+/* The number at the start of text, at most ANSWER_MAX; -1 where there is none. */
+static int64_t take_number(struct str *text, int base)
+{
+    static const char digits[] = "0123456789abcdef";
+    int64_t number = -1;
+    for (; text->n > 0; *text = (struct str){text->p + 1, text->n - 1}) {
+        const char *digit = memchr(digits, text->p[0] | 0x20, (size_t)base);
+        if (digit == NULL)
+            break;
+        number = (number < 0 ? 0 : number) * base + (digit - digits);
+        if (number > (int64_t)ANSWER_MAX)
+            number = (int64_t)ANSWER_MAX;
+    }
+    return number;
+}
+
+static enum body_end read_chunks(struct str rest, struct buf *body)
+{
+    for (;;) {
+        int64_t size = take_number(&rest, 16);
+        const char *line = rest.n > 0 ? memchr(rest.p, '\n', rest.n) : NULL;
+        if (line == NULL || size < 0)
+            return BODY_OPEN;
+        if (size == 0)
+            return BODY_WHOLE;
+        rest = (struct str){line + 1, rest.n - (size_t)(line + 1 - rest.p)};
+        size_t n = (size_t)size < rest.n ? (size_t)size : rest.n;
+        buf_add(body, rest.p, n);
+        if (rest.n < n + 2)
+            return BODY_OPEN;
+        rest = (struct str){rest.p + n + 2, rest.n - n - 2};
+    }
+}
+
+/* What came of the body so far. Without a word about its length it is open until the connection ends. */
+static enum body_end read_body(struct str answer, struct buf *body)
+{
+    const char *end = answer.n > 0 ? memmem(answer.p, answer.n, "\r\n\r\n", 4) : NULL;
+    buf_clear(body);
+    if (end == NULL)
+        return BODY_OPEN;
+    struct str head = {answer.p, (size_t)(end + 2 - answer.p)};
+    struct str rest = {end + 4, answer.n - head.n - 2};
+    struct str length = header_value(head, STR("content-length:"));
+    int64_t bytes = take_number(&length, 10);
+    if (str_is(header_value(head, STR("transfer-encoding:")), "chunked"))
+        return read_chunks(rest, body);
+    bool whole = bytes >= 0 && rest.n >= (size_t)bytes;
+    buf_add(body, rest.p, whole ? (size_t)bytes : rest.n);
+    return whole ? BODY_WHOLE : BODY_OPEN;
+}
+
 static int exchange(int fd, const struct address *address, int64_t deadline, struct buf *answer,
-                    struct err *err)
+                    struct buf *body, struct err *err)
 {
     char request[512];
     int length = snprintf(request, sizeof request,
@@ -131,29 +206,32 @@ static int exchange(int fd, const struct address *address, int64_t deadline, str
             buf_add(answer, piece, (size_t)n);
         if (answer->failed)
             return err_set(err, ERR_PROVIDER, "the answer is too large");
+        if (read_body(buf_view(answer), body) == BODY_WHOLE)
+            return 0;
     }
 }
 
-/* {"data":[{"id":"…"}, …]} behind a header with status 200. */
-static int read_answer(struct str answer, struct localserver *server, struct err *err)
+/* {"data":[{"id":"…"}, …]} behind a header with status 200; the first name that can be used. */
+static int read_answer(struct str answer, struct str body, struct localserver *server,
+                       struct err *err)
 {
-    const char *body = memmem(answer.p, answer.n, "\r\n\r\n", 4);
-    if (!str_starts(answer, STR("HTTP/1.")) || body == NULL || answer.n < 12)
+    if (!str_starts(answer, STR("HTTP/1.")) || answer.n < 12 ||
+        memmem(answer.p, answer.n, "\r\n\r\n", 4) == NULL)
         return err_set(err, ERR_PROVIDER, "the answer is not HTTP");
     if (memcmp(answer.p + 8, " 200", 4) != 0)
         return err_set(err, ERR_PROVIDER, "the server answers with status %.3s", answer.p + 9);
-    body += 4;
-    struct js *doc = js_parse((struct str){body, answer.n - (size_t)(body - answer.p)}, err);
+    struct js *doc = js_parse(body, err);
     if (doc == NULL) {
         err->class = ERR_PROVIDER;
         return err_prefix(err, "the answer is no list of models");
     }
     const struct js *data = js_get(doc, "data");
-    int result = 0;
+    int result = -1;
     server->model_count = js_kind(data) == JS_ARRAY ? js_count(data) : 0;
-    if (server->model_count == 0 ||
-        copy_text(server->model, sizeof server->model, js_get_str(js_at(data, 0), "id")) != 0)
-        result = err_set(err, ERR_PROVIDER, "the server names no model");
+    for (size_t i = 0; i < server->model_count && result != 0; i++)
+        result = copy_text(server->model, sizeof server->model, js_get_str(js_at(data, i), "id"));
+    if (result != 0)
+        err_set(err, ERR_PROVIDER, "the server names no model");
     js_free(doc);
     return result;
 }
@@ -164,11 +242,12 @@ int localserver_ask(struct str base_url, int deadline_ms, struct localserver *se
     struct address address;
     struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
-    struct buf answer;
+    struct buf answer, body;
     int64_t deadline = clock_monotonic_ms() + deadline_ms;
     int fd = -1, result = -1;
     *server = (struct localserver){0};
     buf_init(&answer, ANSWER_MAX);
+    buf_init(&body, ANSWER_MAX);
     if (parse_address(base_url, &address, err) != 0)
         goto out;
     if (copy_text(server->base_url, sizeof server->base_url, base_url) != 0) {
@@ -182,15 +261,16 @@ int localserver_ask(struct str base_url, int deadline_ms, struct localserver *se
     }
     for (const struct addrinfo *target = found; target != NULL && fd < 0; target = target->ai_next)
         fd = connect_to(target, deadline, err);
-    if (fd < 0 || exchange(fd, &address, deadline, &answer, err) != 0)
+    if (fd < 0 || exchange(fd, &address, deadline, &answer, &body, err) != 0)
         goto out;
-    result = read_answer(buf_view(&answer), server, err);
+    result = read_answer(buf_view(&answer), buf_view(&body), server, err);
 out:
     if (fd >= 0)
         close(fd);
     if (found != NULL)
         freeaddrinfo(found);
     buf_release(&answer);
+    buf_release(&body);
     return result;
 }
 

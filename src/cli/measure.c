@@ -101,11 +101,12 @@ static bool copy_name(char *out, size_t size, struct str text)
 
 static int choose_model(struct measuring *m, const struct js *models, struct err *err)
 {
-    struct str wanted = m->request->model;
-    if (wanted.n == 0)
-        wanted = js_get_str(js_at(js_get(models, "data"), 0), "id");
-    if (copy_name(m->out->model, sizeof m->out->model, wanted))
+    const struct js *data = js_get(models, "data");
+    if (copy_name(m->out->model, sizeof m->out->model, m->request->model))
         return 0;
+    for (size_t i = 0; m->request->model.n == 0 && i < js_count(data); i++)
+        if (copy_name(m->out->model, sizeof m->out->model, js_get_str(js_at(data, i), "id")))
+            return 0;
     if (models == NULL)
         return err_set(err, ERR_RETRY, "%s", m->why);
     return err_set(err, ERR_PROVIDER, "the server names no model; give --model NAME");

@@ -427,6 +427,8 @@ class DoctorTest(unittest.TestCase):
             done = self.doctor("--json", "--base-url", server.url)
         self.assertEqual(self.speed_check(done)["verdict"], "fail")
         self.assertIn("names no model", self.speed_check(done)["text"])
+        with FakeServer(slots=1, models=[{"id": "evil\x1b[2J"}, {"id": None}, {"id": "good"}]) as server:
+            self.assertEqual(self.measure(server)["model"], "good")
 
 
 # --- which model a run takes: flags, config, a key in the environment, a server on port 11434, one on port 8080

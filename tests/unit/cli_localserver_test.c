@@ -12,8 +12,9 @@
 struct peer {
     int listener;
     char url[64];
-    const char *answer; /* NULL: says nothing until the client leaves */
-    size_t repeat;      /* how many times the answer is sent; 0: once */
+    const char *answer;                    /* NULL: says nothing until the client leaves */
+    size_t repeat;                         /* how many times the answer is sent; 0: once */
+    enum { PEER_CLOSES, PEER_STAYS } then; /* STAYS: until the client leaves */
     char request[1024];
     pthread_t thread;
 };
@@ -29,7 +30,7 @@ static void *serve(void *user)
             break;
     }
     char rest[64];
-    while (peer->answer == NULL && recv(fd, rest, sizeof rest, 0) > 0)
+    while ((peer->answer == NULL || peer->then == PEER_STAYS) && recv(fd, rest, sizeof rest, 0) > 0)
         continue;
     close(fd);
     return NULL;
@@ -74,6 +75,33 @@ static void the_first_model_is_taken(void **state)
     assert_memory_equal(peer.request, "GET /v1/models HTTP/1.0\r\n", 25);
 }
 
+static void an_answer_that_says_its_length_needs_no_end_of_the_connection(void **state)
+{
+    static const char *const answers[] = {
+        "HTTP/1.1 200 OK\r\ncontent-length:23\r\n\r\n{\"data\":[{\"id\":\"one\"}]}",
+        "HTTP/1.1 200 OK\r\nX: y\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "9\r\n{\"data\":[\r\nE;x=1\r\n{\"id\":\"one\"}]}\r\n0\r\n\r\n",
+    };
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        struct peer peer = {.answer = answers[i], .then = PEER_STAYS};
+        struct localserver server;
+        struct err err;
+        assert_int_equal(ask(&peer, 5000, &server, &err), 0);
+        assert_string_equal(server.model, "one");
+    }
+}
+
+static void a_name_that_cannot_be_used_is_passed_over(void **state)
+{
+    struct peer peer = {.answer =
+                            "HTTP/1.1 200 OK\r\n\r\n{\"data\":[{\"id\":null},7,{\"id\":\"a b\"},"
+                            "{\"id\":\"good\"}]}"};
+    struct localserver server;
+    struct err err;
+    assert_int_equal(ask(&peer, 5000, &server, &err), 0);
+    assert_string_equal(server.model, "good");
+}
+
 static void bad_answers_are_refused(void **state)
 {
     static const char *const answers[] = {
@@ -83,6 +111,10 @@ static void bad_answers_are_refused(void **state)
         "HTTP/1.1 404 Not Found\r\n\r\n{}",
         "HTTP/1.1 200 OK\r\n\r\n<html>",
         "HTTP/1.1 200 OK\r\n\r\n{}",
+        "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{\"data\":[{\"id\":\"one\"}",
+        "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999\r\n\r\n{\"data\"",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx{\"data\":[{\"id\":\"one\"}]}",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffffff\r\n{\"data\"",
         "HTTP/1.1 200 OK\r\n\r\n{\"data\":[]}",
         "HTTP/1.1 200 OK\r\n\r\n{\"data\":{\"id\":\"x\"}}",
         "HTTP/1.1 200 OK\r\n\r\n{\"data\":[{\"id\":7}]}",
@@ -152,6 +184,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_model_is_taken),
+        cmocka_unit_test(an_answer_that_says_its_length_needs_no_end_of_the_connection),
+        cmocka_unit_test(a_name_that_cannot_be_used_is_passed_over),
         cmocka_unit_test(bad_answers_are_refused),
         cmocka_unit_test(an_endless_answer_is_cut_off),
         cmocka_unit_test(a_silent_server_ends_with_the_deadline),
