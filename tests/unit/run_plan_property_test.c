@@ -63,6 +63,8 @@ static bool is_out(const struct agent *agent)
 /* Answers one of those that wait for something outside; false: none does. */
 static bool move_agent(struct rig *rig, struct chance *chance)
 {
+    static const char *const verdicts[] = {"{\"findings\":[\"more\"]}", "{\"findings\":[]}",
+                                           "{\"approved\":true}", "It looks good."};
     uint32_t waiting[64], count = 0;
     for (uint32_t no = 0; no < run_agent_count(rig->run) && count < 64; no++) {
         if (is_out(run_agent(rig->run, no)))
@@ -75,8 +77,7 @@ static bool move_agent(struct rig *rig, struct chance *chance)
     if (agent->phase != PHASE_ASKING)
         move_tree(rig, chance, agent);
     else if (str_is(agent->contract.agent.name, "reviewer"))
-        rig_say(rig, no,
-                chance_permille(chance, 333) ? "{\"findings\":[\"more\"]}" : "{\"findings\":[]}");
+        rig_say(rig, no, verdicts[chance_below(chance, 4)]);
     else if (chance_permille(chance, 125))
         rig_fail(rig, no, ERR_PROVIDER, "no such model");
     else

@@ -129,14 +129,41 @@ static void what_was_not_reviewed_is_not_delivered_as_reviewed(void **state)
     rig_contains(ended->response, "the result was not reviewed");
 }
 
-static void a_review_in_prose_is_told_as_it_was_said(void **state)
+static void a_review_in_prose_is_asked_once_for_its_verdict(void **state)
 {
     struct rig *rig = *state;
     plan_rig_review(rig, 1);
     plan_rig_sketch(rig, "a");
     plan_rig_say(rig, "a", "did a");
     plan_rig_say(rig, "reviewer", "Looks good to me.");
-    rig_contains(rig_last(rig, 0, EVENT_RUN_COMPLETED)->response, "Review: Looks good to me.");
+    rig_contains(rig_last(rig, 2, EVENT_AGENT_MESSAGE)->text, "has no verdict");
+    plan_rig_say(rig, "reviewer", "{\"approved\":true,\"summary\":\"fine\"}");
+    assert_int_equal(run_agent_count(rig->run), 3);
+    rig_contains(rig_last(rig, 0, EVENT_RUN_COMPLETED)->response, "Review: approved. fine");
+}
+
+static void a_result_without_a_verdict_is_not_reviewed(void **state)
+{
+    struct rig *rig = *state;
+    plan_rig_review(rig, 1);
+    plan_rig_sketch(rig, "a");
+    plan_rig_say(rig, "a", "did a");
+    plan_rig_say(rig, "reviewer", "Looks good to me.");
+    rig_crash(rig, 1000);
+    plan_rig_say(rig, "reviewer", "As I said: it looks good.");
+    const struct event *ended = rig_last(rig, 0, EVENT_RUN_FAILED);
+    rig_contains(ended->response, "Review: not reviewed: the reviewer gave no verdict. It said: As "
+                                  "I said: it looks good.");
+    check_str(ended->error, "the plan's result was not reviewed");
+}
+
+static void only_a_review_is_asked_for_a_verdict(void **state)
+{
+    struct rig *rig = *state;
+    plan_rig_review(rig, 0);
+    plan_rig_sketch(rig, "a type=review");
+    plan_rig_say(rig, "a", "Looks good to me.");
+    plan_rig_is(rig, "a", "completed");
 }
 
 static void a_plan_of_which_nothing_was_done_is_not_reviewed(void **state)
@@ -259,7 +286,9 @@ int main(void)
         RIG_TEST(who_does_not_approve_needs_no_findings),
         RIG_TEST(a_verdict_is_found_behind_other_json),
         RIG_TEST(what_was_not_reviewed_is_not_delivered_as_reviewed),
-        RIG_TEST(a_review_in_prose_is_told_as_it_was_said),
+        RIG_TEST(a_review_in_prose_is_asked_once_for_its_verdict),
+        RIG_TEST(a_result_without_a_verdict_is_not_reviewed),
+        RIG_TEST(only_a_review_is_asked_for_a_verdict),
         RIG_TEST(a_plan_of_which_nothing_was_done_is_not_reviewed),
         RIG_TEST(a_cancel_while_it_is_reviewed_ends_the_run),
         RIG_TEST(a_reviewers_contract_has_the_completion_criteria),

@@ -22,7 +22,7 @@ int apply_message(struct run *run, struct agent *agent, const struct event *e, s
             str_is(e->note, "last_turn_timeout") ? OUTCOME_TIMEOUT : OUTCOME_BUDGET_EXCEEDED;
     } else if (str_is(e->note, "compact"))
         agent->compact_at = agent->message_count - 1;
-    else if (str_is(e->note, "schema") || str_is(e->note, "check"))
+    else if (str_is(e->note, "schema") || str_is(e->note, "check") || str_is(e->note, "verdict"))
         agent->corrections++;
     else if (e->note.n > 0)
         agent->nudges++;

@@ -13,6 +13,10 @@
 #define SHOWN_IN_ALL 12000 /* shared in the same way; */
 #define FILES_IN_ALL 120   /* files that were changed, of each step at least two */
 
+#define VERDICT_SHAPE                                                                              \
+    "{\"approved\": true or false, \"summary\": \"…\", \"findings\": [{\"title\": \"…\", "     \
+    "\"description\": \"what is wrong, where, and what to do\"}]}"
+
 /* --- the task --------------------------------------------------------------------------------------------------------------- */
 
 static void add_list(struct buf *out, const char *title, const struct list *list, size_t most)
@@ -77,9 +81,8 @@ void plan_review_task(const struct run *run, const struct call *call, struct buf
     add_evidence(run, call, plan, out);
     buf_text(out,
              "\nLook at the files; what the steps said about themselves is a claim, not evidence. "
-             "Answer with one JSON object: {\"approved\": true or false, \"summary\": \"…\", "
-             "\"findings\": [{\"title\": \"…\", \"description\": \"what is wrong, where, and what "
-             "to do\"}]}. List only what must be changed for the goal to be reached; no findings "
+             "Answer with one JSON object: " VERDICT_SHAPE
+             ". List only what must be changed for the goal to be reached; no findings "
              "where there is nothing.");
 }
 
@@ -133,19 +136,47 @@ const struct agent *plan_last_review(const struct run *run, const struct call *c
     return count > 0 ? call_item_agent(run, call, ITEM_REVIEWER + (int64_t)count - 1) : NULL;
 }
 
+/* What the words of a review make of the plan. */
+static enum reviewed review_says(struct str review)
+{
+    static const enum reviewed by_verdict[] = {[REVIEW_NONE] = REVIEWED_NOT,
+                                               [REVIEW_APPROVED] = REVIEWED_WELL,
+                                               [REVIEW_OPEN] = REVIEWED_OPEN};
+    struct arena arena;
+    struct review verdict;
+    arena_init(&arena);
+    review_read(&arena, review, &verdict);
+    arena_release(&arena);
+    return by_verdict[verdict.is];
+}
+
+static bool reviews_a_plan(const struct run *run, const struct agent *agent)
+{
+    struct agent *parent = agent->no != 0 ? run_agent_at(run, agent->parent_no) : NULL;
+    struct call *call = parent != NULL && parent->phase == PHASE_TOOLS
+                            ? call_find(parent, agent->parent_call)
+                            : NULL;
+    return call != NULL && call->plan != NULL && plan_last_review(run, call) == agent;
+}
+
+bool plan_verdict_asked(struct deciding *d, struct agent *agent)
+{
+    if (agent->corrections > 0 || !reviews_a_plan(d->run, agent) ||
+        review_says(agent->response) != REVIEWED_NOT)
+        return false;
+    message_add(d, agent, "user", "verdict",
+                STR("Your review has no verdict. Answer again with one JSON object, and with no "
+                    "text before or behind it: " VERDICT_SHAPE));
+    return true;
+}
+
 enum reviewed plan_reviewed(const struct run *run, const struct call *call)
 {
     const struct agent *review = plan_last_review(run, call);
-    struct arena arena;
-    struct review verdict;
     if (run->settings.plan_review != SWITCH_ON)
         return REVIEWED_WELL;
     if (review == NULL || !plan_child_worked(review) ||
         (int64_t)reviews_made(run, call) < call->plan->version)
         return REVIEWED_NOT;
-    arena_init(&arena);
-    review_read(&arena, review->response, &verdict);
-    enum reviewed reviewed = verdict.is == REVIEW_OPEN ? REVIEWED_OPEN : REVIEWED_WELL;
-    arena_release(&arena);
-    return reviewed;
+    return review_says(review->response);
 }

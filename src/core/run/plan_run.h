@@ -50,10 +50,12 @@ void plan_review_task(const struct run *run, const struct call *call, struct buf
 size_t plan_findings(struct arena *arena, struct str review, int64_t round, struct plan *plan);
 /* The last review that there was, or NULL. */
 const struct agent *plan_last_review(const struct run *run, const struct call *call);
-/* How the plan as it stands fared. Well is also what was reviewed in words alone, and where config wants no review. */
+/* The agent is a plan's reviewer whose answer has no verdict, and it was told so: it is to answer again. Once. */
+bool plan_verdict_asked(struct deciding *d, struct agent *agent);
+/* How the plan as it stands fared. Well is also where config wants no review. */
 enum reviewed {
     REVIEWED_WELL,
-    REVIEWED_NOT, /* there was none, it was not done, or something was changed after it */
+    REVIEWED_NOT, /* there was none, it was not done, has no verdict, or something was changed after it */
     REVIEWED_OPEN /* it did not approve, or found something */
 };
 enum reviewed plan_reviewed(const struct run *run, const struct call *call);

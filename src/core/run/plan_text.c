@@ -18,10 +18,11 @@ bool call_plan_progress(const struct call *call, struct plan_progress *out)
     return true;
 }
 
+/* What became of a review without a verdict. */
 static void add_said(struct buf *out, const struct agent *agent)
 {
     bool worked = plan_child_worked(agent);
-    buf_text(out, worked ? "" : "failed: ");
+    buf_text(out, worked ? "not reviewed: the reviewer gave no verdict. It said: " : "failed: ");
     utf8_clean(out,
                utf8_cut_chars(worked ? agent->response : plan_child_error(agent), SUMMARY_CHARS),
                UTF8_LINES);

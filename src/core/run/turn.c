@@ -371,7 +371,7 @@ static void reply_without_calls(struct deciding *d, struct agent *agent,
               STR("Your last reply was empty. Call a tool, or answer with text."));
     } else if (agent->steered.n > agent->steered_told) {
         turn_advance(d, agent); /* it was told something that it has not seen */
-    } else if (answer_corrected(d, agent)) {
+    } else if (answer_corrected(d, agent) || plan_verdict_asked(d, agent)) {
         turn_advance(d, agent);
     } else {
         agent_finish(d, agent, OUTCOME_COMPLETED, STR_NONE);
