@@ -73,15 +73,19 @@ static void point_on(const struct demo *demo)
 static void close_curtain(struct demo *demo)
 {
     bool keep = arguments_has(&demo->invocation->arguments, "keep");
+    bool interrupted = demo_interrupted();
     if (!keep)
         demo_strike(demo);
     if (demo->output->format == OUTPUT_TEXT) {
         output_print(demo->output, "\n%s\n",
-                     demo->failures == 0 ? "Every guarantee held." : "Not every guarantee held.");
+                     interrupted           ? "Interrupted."
+                     : demo->failures == 0 ? "Every guarantee held."
+                                           : "Not every guarantee held.");
         if (keep)
             output_print(demo->output, "Look around: cadre runs --store %s\n", demo->store);
     }
-    point_on(demo);
+    if (!interrupted)
+        point_on(demo);
 }
 
 static enum exit_code run(struct invocation *invocation)
@@ -97,6 +101,7 @@ static enum exit_code run(struct invocation *invocation)
     demo->output = &invocation->output;
     /* Whoever reads along may leave: the temporary directory is still cleaned up. */
     signal(SIGPIPE, SIG_IGN);
+    demo_hold_signals();
     if (invocation->output.format == OUTPUT_TEXT)
         output_print(
             demo->output,
@@ -105,10 +110,12 @@ static enum exit_code run(struct invocation *invocation)
             "crash.\n");
     int result =
         wire_scripted_start(&demo->server, &port, &err) != 0 ? -1 : demo_stage(demo, port, &err);
-    for (size_t i = 0; i < sizeof acts / sizeof acts[0] && result == 0; i++)
+    for (size_t i = 0; i < sizeof acts / sizeof acts[0] && result == 0 && !demo_interrupted(); i++)
         result = acts[i](demo, &err);
     enum exit_code code = EXIT_CODE_FAILED;
-    if (result != 0) {
+    if (demo_interrupted()) {
+        code = EXIT_CODE_CANCELLED;
+    } else if (result != 0) {
         code = command_fail(invocation, &err);
         demo->failures++;
     } else {

@@ -29,6 +29,11 @@ enum held { HELD_NOT, HELD };
 /* demo_stage.c */
 int demo_stage(struct demo *demo, uint16_t port, struct err *err) NODISCARD;
 void demo_strike(struct demo *demo); /* removes it all */
+/* Holds back the signals that would end this process: whoever interrupts the demo ends the command that it shows, and finds the stage
+ * removed. Before any thread is started. */
+void demo_hold_signals(void);
+/* Somebody did: nothing is shown or started any more. */
+bool demo_interrupted(void);
 /* A workspace of this name with these files; its path has room for DEMO_PATH_MAX bytes. */
 int demo_workspace(struct demo *demo, const char *name, const struct demo_file *files, size_t count,
                    char *path, struct err *err) NODISCARD;

@@ -60,8 +60,9 @@ static bool succeeds(const char *directory, const char *command)
     const char *const argv[] = {"sh", "-c", command, NULL};
     struct process process;
     struct err err = ERR_INIT;
-    int code = -1, here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (here < 0 || chdir(directory) != 0)
+    int code = -1, here = -1;
+    if (demo_interrupted() || (here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0 ||
+        chdir(directory) != 0)
         return false;
     bool started = process_start(&process, argv, NULL, PROCESS_DISCARDED, &err) == 0;
     bool back = fchdir(here) == 0;

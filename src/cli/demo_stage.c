@@ -2,6 +2,7 @@
  * what held is told. */
 #include <errno.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -136,11 +137,36 @@ void demo_strike(struct demo *demo)
         nftw(demo->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+/* --- who does not wait for the end ------------------------------------------------------------------------------------------- */
+
+static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
+enum { ENDING_SIGNALS = sizeof ending_signals / sizeof ending_signals[0] };
+
+void demo_hold_signals(void)
+{
+    sigset_t held;
+    sigemptyset(&held);
+    for (size_t i = 0; i < ENDING_SIGNALS; i++)
+        sigaddset(&held, ending_signals[i]);
+    sigprocmask(SIG_BLOCK, &held, NULL);
+}
+
+bool demo_interrupted(void)
+{
+    sigset_t arrived;
+    sigemptyset(&arrived);
+    sigpending(&arrived);
+    for (size_t i = 0; i < ENDING_SIGNALS; i++)
+        if (sigismember(&arrived, ending_signals[i]) == 1)
+            return true;
+    return false;
+}
+
 /* --- what is shown ------------------------------------------------------------------------------------------------------------ */
 
 void demo_say(struct demo *demo, const char *text)
 {
-    if (demo->output->format != OUTPUT_TEXT)
+    if (demo->output->format != OUTPUT_TEXT || demo_interrupted())
         return;
     output_print(demo->output, "\n");
     output_styled(demo->output, STYLE_BOLD, str_from(text));
@@ -150,6 +176,8 @@ void demo_say(struct demo *demo, const char *text)
 void demo_check(struct demo *demo, const char *guarantee, enum held held)
 {
     struct output *output = demo->output;
+    if (demo_interrupted())
+        return;
     if (held == HELD_NOT)
         demo->failures++;
     if (output->format == OUTPUT_JSON) {
@@ -192,6 +220,8 @@ int demo_step(struct demo *demo, const char *shown, const char *const *words)
     int code = -1;
     enum process_output where =
         demo->output->format == OUTPUT_TEXT ? PROCESS_SHOWN : PROCESS_DISCARDED;
+    if (demo_interrupted())
+        return -1;
     demo_words(demo, words, argv);
     if (demo->output->format == OUTPUT_TEXT) {
         output_styled(demo->output, STYLE_DIM, STR("$ "));

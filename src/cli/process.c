@@ -22,18 +22,20 @@ int process_start(struct process *process, const char *const *argv, char *const 
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
-    sigset_t defaults;
+    sigset_t defaults, none;
     int ends[2] = {-1, -1};
     *process = (struct process){.out = -1};
     if (output == PROCESS_READ && pipe2(ends, O_CLOEXEC) != 0)
         return err_set(err, ERR_IO, "no pipe: %s", strerror(errno));
     posix_spawn_file_actions_init(&actions);
     posix_spawnattr_init(&attributes);
-    /* We ignore SIGPIPE; a child starts with what is usual. */
+    /* We ignore SIGPIPE, and may hold others back; a child starts with what is usual. */
+    sigemptyset(&none);
     sigemptyset(&defaults);
     sigaddset(&defaults, SIGPIPE);
     posix_spawnattr_setsigdefault(&attributes, &defaults);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
     if (output != PROCESS_SHOWN)
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     if (output == PROCESS_DISCARDED)
