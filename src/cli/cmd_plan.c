@@ -3,7 +3,7 @@
 #include "cli/command.h"
 #include "cli/planned.h"
 #include "cli/starting.h"
-#include "core/plan/graph.h"
+#include "core/plan/schedule.h"
 
 enum exit_code plan_make(struct invocation *invocation); /* cmd_plan_make.c */
 static enum exit_code check(struct invocation *invocation);
@@ -84,7 +84,6 @@ struct opened {
     struct arena arena;
     struct planfile file;
     struct schedule schedule;
-    struct step_state *states;
     struct problems warnings;
     size_t *path; /* the longest way */
     size_t path_length;
@@ -103,8 +102,6 @@ static int open_plan(struct opened *plan, struct invocation *invocation, struct 
     const struct plan *read = &plan->file.plan;
     plan_warn(read, &plan->warnings);
     schedule_init(&plan->schedule, &plan->arena, read);
-    plan->states = arena_alloc(&plan->arena, read->count * sizeof *plan->states);
-    schedule_states(read, plan->states);
     plan->path = arena_alloc(&plan->arena, read->count * sizeof *plan->path);
     plan->path_length = schedule_critical_path(&plan->schedule, plan->path, &plan->path_calls);
     return 0;
@@ -205,20 +202,13 @@ static void print_list(struct output *output, const char *title, const struct li
 static void print_plan(struct output *output, const struct opened *plan)
 {
     const struct plan *read = &plan->file.plan;
-    struct graph_style style = {.glyphs =
-                                    output->glyphs == GLYPHS_UTF8 ? GRAPH_BOXES : GRAPH_ASCII};
-    struct buf graph;
-    int lines;
-    output_size(output, &style.columns, &lines);
-    buf_init(&graph, (size_t)4 << 20);
-    graph_render(&plan->schedule, plan->states, &style, &graph);
     output_clean(output, read->goal, UTF8_LINES);
     if (read->summary.n > 0)
         output_clean(output, read->summary, UTF8_LINES);
-    output_print(output, "\n%.*s\n", STR_FMT(buf_view(&graph)));
+    output_print(output, "\n");
+    planned_draw(output, read);
     print_path(output, plan);
     print_list(output, "Done when", &read->completion_criteria);
-    buf_release(&graph);
 }
 
 static void print_yaml(struct output *output, const struct plan *plan)

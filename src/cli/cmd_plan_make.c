@@ -89,7 +89,7 @@ static enum exit_code deliver(void *user, const struct id *run_id)
         code = command_fail(invocation, &err);
     } else if (output->format == OUTPUT_TEXT && !arguments_has(&invocation->arguments, "quiet")) {
         output_print(output, "\n");
-        planned_draw(output, &arena, &plan);
+        planned_draw(output, &plan);
         if (fd >= 0)
             output_print(output, "written to %.*s; carry it out with: cadre run --plan-file %.*s\n",
                          STR_FMT(name), STR_FMT(name));

@@ -338,7 +338,7 @@ static void show_text(struct output *output, struct dryrun *dry, const struct pl
 {
     struct buf sum;
     if (plan != NULL)
-        planned_draw(output, &dry->arena, plan);
+        planned_draw(output, plan);
     for (size_t i = 0; i < dry->count; i++)
         show_child(output, &dry->children[i]);
     buf_init(&sum, 1000);

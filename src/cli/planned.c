@@ -140,19 +140,22 @@ int planned_of_run(struct store *store, struct str run_id, struct arena *arena, 
                : err_set(err, ERR_CORRUPT, "the plan of run %.*s cannot be read", STR_FMT(run_id));
 }
 
-void planned_draw(struct output *output, struct arena *arena, const struct plan *plan)
+void planned_draw(struct output *output, const struct plan *plan)
 {
     struct graph_style style = {.glyphs =
                                     output->glyphs == GLYPHS_UTF8 ? GRAPH_BOXES : GRAPH_ASCII};
     struct schedule schedule;
-    struct step_state *states = arena_alloc(arena, plan->count * sizeof *states);
+    struct step_state states[PLAN_STEPS_MAX];
+    struct arena arena;
     struct buf graph;
     int lines;
     output_size(output, &style.columns, &lines);
+    arena_init(&arena);
     buf_init(&graph, (size_t)4 << 20);
-    schedule_init(&schedule, arena, plan);
+    schedule_init(&schedule, &arena, plan);
     schedule_states(plan, states);
     graph_render(&schedule, states, &style, &graph);
     output_print(output, "%.*s\n", STR_FMT(buf_view(&graph)));
     buf_release(&graph);
+    arena_release(&arena);
 }

@@ -26,6 +26,6 @@ struct str planned_start(struct arena *arena, struct str goal, const struct plan
 int planned_of_run(struct store *store, struct str run_id, struct arena *arena, struct plan *plan,
                    struct err *err) NODISCARD;
 /* Draws the plan as it was written. */
-void planned_draw(struct output *output, struct arena *arena, const struct plan *plan);
+void planned_draw(struct output *output, const struct plan *plan);
 
 #endif
