@@ -40,11 +40,11 @@ enum exit_code planned_read(struct invocation *invocation, struct arena *arena, 
     return EXIT_CODE_DONE;
 }
 
-/* Some step's role has the tool; of a plan that is still to be made, it will. */
-static bool wants_tool(const struct plan *plan, const char *tool)
+/* Some step has such a tool; of a plan that is still to be made, it will. */
+static bool wants_tool(const struct plan *plan, enum tool_group group)
 {
     for (size_t i = 0; plan != NULL && i < plan->count; i++)
-        if (strstr(plan->steps[i].role->tools, tool) != NULL)
+        if (plan_step_has(&plan->steps[i], group))
             return true;
     return plan == NULL;
 }
@@ -66,10 +66,11 @@ static enum permission child_permission(const struct settings *settings, struct 
 void planned_warn(struct output *output, const struct settings *settings, enum asker root,
                   const struct plan *plan)
 {
-    if (wants_tool(plan, "write") && child_permission(settings, STR("write"), root) != PERMIT_ALLOW)
+    if (wants_tool(plan, GROUP_WRITE) &&
+        child_permission(settings, STR("write"), root) != PERMIT_ALLOW)
         output_error(output, "warning: in mode %s no step can change a file; --mode auto lets them",
                      mode_text(settings->mode));
-    else if (wants_tool(plan, "test") &&
+    else if (wants_tool(plan, GROUP_SHELL) &&
              child_permission(settings, STR("test"), root) != PERMIT_ALLOW)
         output_error(output, "warning: nobody can be asked here, so no step can run a command or a "
                              "test; \"permissions: {shell: allow, test: allow}\" in the config "

@@ -333,7 +333,8 @@ class Plans(unittest.TestCase):
     def test_a_mode_in_which_no_step_can_change_files_is_told(self):
         with Repository("plan: {review: false}\n") as space, ModelServer(script()) as server:
             for written, mode, told in ((DIAMOND, "safe", True), (DIAMOND, "auto", False),
-                                        (plan(step("look", type="research")), "safe", False)):
+                                        (plan(step("look", type="research")), "safe", False),
+                                        (plan(step("run", type="testing", allowed_tools=["read", "test"])), "safe", False)):
                 done = space.run(["run", *server.flags(), "--mode", mode, "--plan-file", self.plan_file(space, written),
                                   "--dry-run"])
                 self.assertEqual(f"in mode {mode} no step can change a file" in done.stderr, told, done.stderr)
@@ -342,6 +343,7 @@ class Plans(unittest.TestCase):
         look = plan(step("look", type="research"))
         with ModelServer(script()) as server:
             for config, written, told in (("", DIAMOND, True), ("", look, False),
+                                          ("", plan(step("base", allowed_tools=["read", "write"])), False),
                                           ("permissions: {shell: allow, test: allow}\n", DIAMOND, False)):
                 with Repository("plan: {review: false}\n" + config) as space:
                     done = space.run(["run", *server.flags(), "--mode", "auto", "--plan-file", self.plan_file(space, written),

@@ -208,6 +208,43 @@ static void warnings_name_what_may_not_be_meant(void **state)
     buf_release(&text);
 }
 
+static void tools_that_do_not_do_a_steps_work_are_warned_of(void **state)
+{
+    struct fixture *f = *state;
+    static const char steps[] =
+        "{\"goal\":\"g\",\"completion_criteria\":[\"c\"],\"steps\":["
+        "{\"id\":\"a\",\"title\":\"A\",\"description\":\"d\","
+        "\"allowed_tools\":[\"raed\",\"write_file\"]},"
+        "{\"id\":\"b\",\"title\":\"B\",\"description\":\"d\",\"depends_on\":[\"a\"],"
+        "\"allowed_tools\":[\"read\"]},"
+        "{\"id\":\"c\",\"title\":\"C\",\"description\":\"d\",\"depends_on\":[\"b\"],"
+        "\"allowed_tools\":[\"shell\"]},"
+        "{\"id\":\"d\",\"title\":\"D\",\"description\":\"d\",\"depends_on\":[\"c\"],"
+        "\"type\":\"testing\",\"allowed_tools\":[]}]}";
+    struct buf text;
+    plan_of(f, steps);
+    plan_warn(&f->plan, &f->problems);
+    buf_init(&text, 65536);
+    problems_print(&f->problems, &text);
+    check_str(buf_view(&text),
+              "steps[0].allowed_tools: there is no tool raed: the step will fail\n"
+              "steps[1].allowed_tools: has no tool that changes a file: the step can change "
+              "nothing\n");
+    buf_release(&text);
+}
+
+static void a_step_has_the_tools_that_it_names_else_its_roles(void **state)
+{
+    struct fixture *f = *state;
+    plan_of(f, PLAN(STEP("a", "") "," STEP("b", ",\"allowed_tools\":[\"read_file\"]") "," STEP(
+                   "c", ",\"role\":\"reviewer\"")));
+    assert_true(plan_step_has(&f->plan.steps[0], GROUP_WRITE));
+    assert_false(plan_step_has(&f->plan.steps[1], GROUP_WRITE));
+    assert_true(plan_step_has(&f->plan.steps[1], GROUP_READ));
+    assert_false(plan_step_has(&f->plan.steps[2], GROUP_WRITE));
+    assert_true(plan_step_has(&f->plan.steps[2], GROUP_SHELL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -221,6 +258,8 @@ int main(void)
         TEST(the_whole_has_limits),
         TEST(ownership_is_kept_in_normal_form),
         TEST(warnings_name_what_may_not_be_meant),
+        TEST(tools_that_do_not_do_a_steps_work_are_warned_of),
+        TEST(a_step_has_the_tools_that_it_names_else_its_roles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

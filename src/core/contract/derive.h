@@ -33,7 +33,6 @@ void clamp_record(struct derivation *d, const char *field, struct str asked, str
                   const char *by);
 struct str json_of_text(struct arena *arena, struct str text);
 struct str json_of_list(struct arena *arena, const struct list *list);
-struct list list_split(struct arena *arena, const char *words); /* "a,b" */
 /* UNLIMITED where config does not know it. */
 int64_t model_window(const struct model_settings *model);
 /* "a, b, c" for messages; "none" when empty; the caller's buffer is cut, never overrun. */

@@ -64,6 +64,17 @@ void list_add(struct arena *arena, struct list *list, struct str item)
     *list = (struct list){LIST_SET, items, list->n + 1};
 }
 
+struct list list_split(struct arena *arena, const char *words)
+{
+    struct list out = {LIST_SET, NULL, 0};
+    while (*words) {
+        size_t n = strcspn(words, ",");
+        list_add(arena, &out, (struct str){words, n});
+        words += words[n] ? n + 1 : n;
+    }
+    return out;
+}
+
 void list_print(struct jw *w, const char *key, const struct list *list)
 {
     if (key)

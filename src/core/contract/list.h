@@ -22,6 +22,7 @@ bool list_subset(const struct list *a, const struct list *b); /* a ⊆ b */
 struct list list_copy(struct arena *arena, const struct list *list);
 /* Sets the list; copies item; keeps one of each. */
 void list_add(struct arena *arena, struct list *list, struct str item);
+struct list list_split(struct arena *arena, const char *words); /* "a,b" */
 /* null when absent; key may be NULL. */
 void list_print(struct jw *w, const char *key, const struct list *list);
 /* JSON null or absent: LIST_ABSENT; an array of strings; anything else -1. */

@@ -48,17 +48,6 @@ const char *list_words(const struct list *list, char *out, size_t size)
     return out;
 }
 
-struct list list_split(struct arena *arena, const char *words)
-{
-    struct list out = {LIST_SET, NULL, 0};
-    while (*words) {
-        size_t n = strcspn(words, ",");
-        list_add(arena, &out, (struct str){words, n});
-        words += words[n] ? n + 1 : n;
-    }
-    return out;
-}
-
 void clamp_record(struct derivation *d, const char *field, struct str asked, struct str got,
                   const char *by)
 {

@@ -210,6 +210,22 @@ static bool keeps_others_waiting(const struct plan *plan, size_t i)
     return false;
 }
 
+/* Of what a person named: a planner's unknown tools are left out before. */
+static void warn_of_tools(const struct plan_step *step, size_t i, struct problems *warnings)
+{
+    char path[RECORD_PATH_BYTES];
+    snprintf(path, sizeof path, "steps[%zu].allowed_tools", i);
+    for (size_t k = 0; k < step->allowed_tools.n; k++)
+        if (tool_info_find(step->allowed_tools.items[k]) == NULL)
+            problems_add(warnings, path, "there is no tool %.*s: the step will fail",
+                         STR_FMT(step->allowed_tools.items[k]));
+    if (step->allowed_tools.state == LIST_SET && step->type == STEP_IMPLEMENTATION &&
+        step->role->writes != ROLE_READS && !plan_step_has(step, GROUP_WRITE) &&
+        !plan_step_has(step, GROUP_SHELL))
+        problems_add(warnings, path,
+                     "has no tool that changes a file: the step can change nothing");
+}
+
 void plan_warn(const struct plan *plan, struct problems *warnings)
 {
     char path[RECORD_PATH_BYTES];
@@ -218,6 +234,7 @@ void plan_warn(const struct plan *plan, struct problems *warnings)
                      "there are none: a review has nothing but the goal to go by");
     for (size_t i = 0; i < plan->count; i++) {
         const struct plan_step *step = &plan->steps[i];
+        warn_of_tools(step, i, warnings);
         snprintf(path, sizeof path, "steps[%zu].ownership", i);
         if (step->role->writes == ROLE_READS && step->ownership.state == LIST_SET)
             problems_add(warnings, path, "has no effect: a %s changes nothing", step->role->name);

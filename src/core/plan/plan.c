@@ -275,6 +275,22 @@ int64_t plan_step_calls(const struct plan_step *step)
     return step->estimated_calls != UNLIMITED ? step->estimated_calls : step->role->tool_calls;
 }
 
+bool plan_step_has(const struct plan_step *step, enum tool_group group)
+{
+    struct arena arena;
+    bool has = false;
+    arena_init(&arena);
+    struct list tools = step->allowed_tools.state == LIST_SET
+                            ? step->allowed_tools
+                            : list_split(&arena, step->role->tools);
+    for (size_t i = 0; i < tools.n && !has; i++) {
+        const struct tool_info *tool = tool_info_find(tools.items[i]);
+        has = tool != NULL && tool->group == group;
+    }
+    arena_release(&arena);
+    return has;
+}
+
 size_t plan_find(const struct plan *plan, struct str id)
 {
     size_t i = 0;

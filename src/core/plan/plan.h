@@ -15,6 +15,7 @@
 
 #include "core/contract/registry.h" /* struct problems */
 #include "core/contract/role.h"
+#include "core/contract/tools.h"
 
 #define PLAN_VERSION 1
 #define PLAN_BYTES_MAX (1 << 20) /* of a plan as text, JSON or YAML */
@@ -103,7 +104,8 @@ bool step_id_valid(struct str id);
  * -1 where something was. Out is filled only where nothing is wrong. */
 int plan_parse(struct arena *arena, const struct js *value, struct plan *out,
                struct problems *problems) NODISCARD;
-/* What is allowed and may still not be meant: ownership of who cannot write, steps that nothing can run beside. */
+/* What is allowed and may still not be meant: ownership of who cannot write, steps that nothing can run beside, tools that there are
+ * not, work without a tool for it. */
 void plan_warn(const struct plan *plan, struct problems *warnings);
 /* Canonical JSON: the same plan gives the same bytes, and reads back as the same plan. */
 void plan_print(const struct plan *plan, struct jw *w);
@@ -112,6 +114,8 @@ void plan_print_yaml(const struct plan *plan, struct buf *out);
 
 /* The tool calls that a step probably takes: what it says, else what its role has. */
 int64_t plan_step_calls(const struct plan_step *step);
+/* Whether the tools that it names, else its role's, have one of this group. */
+bool plan_step_has(const struct plan_step *step, enum tool_group group);
 /* The index of a step; plan->count: there is none. */
 size_t plan_find(const struct plan *plan, struct str id);
 /* Of a graph whose needs are set: a circle as "a → b → a", or STR_NONE. The steps' own order decides which one is found. */
