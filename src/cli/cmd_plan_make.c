@@ -80,11 +80,12 @@ static enum exit_code deliver(void *user, const struct id *run_id)
     struct store *store = NULL;
     struct arena arena;
     struct plan plan;
+    struct str warnings = STR_NONE;
     struct err err = ERR_INIT;
     enum exit_code code = EXIT_CODE_DONE;
     arena_init(&arena);
     if (wire_store(delivery->wire, &store, &err) != 0 ||
-        planned_of_run(store, id_str(run_id), &arena, &plan, &err) != 0 ||
+        planned_of_run(store, id_str(run_id), &arena, &plan, &warnings, &err) != 0 ||
         (fd >= 0 && write_plan(fd, &plan, &err) != 0)) {
         code = command_fail(invocation, &err);
     } else if (output->format == OUTPUT_TEXT && !arguments_has(&invocation->arguments, "quiet")) {
@@ -94,6 +95,8 @@ static enum exit_code deliver(void *user, const struct id *run_id)
             output_print(output, "written to %.*s; carry it out with: cadre run --plan-file %.*s\n",
                          STR_FMT(name), STR_FMT(name));
     }
+    if (warnings.n > 0)
+        output_error(output, "warning: %.*s", STR_FMT(warnings));
     if (store != NULL)
         store->ops->close(store);
     arena_release(&arena);

@@ -102,7 +102,7 @@ struct str planned_start(struct arena *arena, struct str goal, const struct plan
 
 struct made {
     struct arena *arena;
-    struct str text;
+    struct str text, warnings;
 };
 
 static int take_made(void *user, const struct stored_event *event)
@@ -116,15 +116,16 @@ static int take_made(void *user, const struct stored_event *event)
     buf_init(&text, 4 * PLAN_BYTES_MAX);
     js_print(js_get(payload, "plan"), &text);
     made->text = arena_copy(made->arena, buf_view(&text));
+    made->warnings = arena_copy(made->arena, js_get_str(payload, "reason"));
     buf_release(&text);
     js_free(payload);
     return 0;
 }
 
 int planned_of_run(struct store *store, struct str run_id, struct arena *arena, struct plan *plan,
-                   struct err *err)
+                   struct str *warnings, struct err *err)
 {
-    struct made made = {arena, STR_NONE};
+    struct made made = {arena, STR_NONE, STR_NONE};
     struct problems problems;
     if (store->ops->read(store, run_id, 0, 0, 0, take_made, &made, err) != 0)
         return -1;
@@ -136,6 +137,7 @@ int planned_of_run(struct store *store, struct str run_id, struct arena *arena, 
     problems_init(&problems, arena);
     int result = plan_parse(arena, doc, plan, &problems);
     js_free(doc);
+    *warnings = made.warnings;
     return result == 0
                ? 0
                : err_set(err, ERR_CORRUPT, "the plan of run %.*s cannot be read", STR_FMT(run_id));

@@ -22,9 +22,9 @@ void planned_warn(struct output *output, const struct settings *settings, enum a
 /* The start message's `plan`: a goal, and the steps where there are some. */
 struct str planned_start(struct arena *arena, struct str goal, const struct plan *plan,
                          enum planned_extent extent);
-/* The plan that a run made, from its log. NOT_FOUND: it made none. */
+/* The plan that a run made, from its log, and what was said about the planner's answer. NOT_FOUND: it made none. */
 int planned_of_run(struct store *store, struct str run_id, struct arena *arena, struct plan *plan,
-                   struct err *err) NODISCARD;
+                   struct str *warnings, struct err *err) NODISCARD;
 /* Draws the plan as it was written. */
 void planned_draw(struct output *output, const struct plan *plan);
 

@@ -198,6 +198,13 @@ class Plans(unittest.TestCase):
         with Repository("plan: {review: false}\n") as space:
             self.go(space, [planner("I would just do it."), rule("# Your step", 0, text="done")], "--plan", "Build it")
             self.assertEqual(len(self.steps()), 1)
+            self.assertRegex(self.result["response"], r"^Planning: Build it\nWarning: the planner's answer has no steps that can be used")
+
+    def test_a_plan_that_is_made_of_garbage_is_warned_of_however_little_is_printed(self):
+        with Repository() as space, ModelServer(script(planner("I would just do it."))) as server:
+            done = space.run(["plan", *server.flags(), "--quiet", "Build it"])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr, "cadre: warning: the planner's answer has no steps that can be used: the goal is one step\n")
 
     # --- approvals ---------------------------------------------------------------------------------------------
 

@@ -30,6 +30,7 @@ int apply_plan_made(struct run *run, struct agent *agent, const struct event *e,
     *after = (struct plan_run){.version = event_number(e->count, 1)};
     if (call == NULL || read_plan(agent, e->plan, &after->plan, err) != 0)
         return apply_out_of_place(e, err);
+    after->warnings = before != NULL ? before->warnings : arena_copy(&agent->history, e->reason);
     size_t count = after->plan.count;
     if (before != NULL && before->plan.count > count)
         return apply_out_of_place(e, err);

@@ -56,12 +56,14 @@ static void emit_plan(struct deciding *d, const struct agent *agent, const struc
     emit(d, e);
 }
 
+/* A line for each, without an end to the last. */
 static struct str problems_text(struct deciding *d, const struct problems *problems)
 {
     struct buf out;
     buf_init(&out, 8192);
     problems_print(problems, &out);
     struct str text = keep(d, buf_view(&out));
+    text.n -= text.n > 0 && text.p[text.n - 1] == '\n';
     buf_release(&out);
     return text;
 }

@@ -12,6 +12,8 @@
 struct plan_run {
     struct plan plan;
     struct schedule schedule;
+    struct str
+        warnings; /* a line for each thing that was made of the planner's answer and may not be meant; empty: none */
     struct step_state *states;
     struct str *reasons; /* of each step: why it failed, was denied or skipped */
     int64_t version;     /* grows with each round of findings */

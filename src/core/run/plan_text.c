@@ -5,6 +5,7 @@
 
 #define SUMMARY_CHARS 500
 #define REASON_CHARS 300
+#define WARNINGS_CHARS 1000
 
 bool call_plan_progress(const struct call *call, struct plan_progress *out)
 {
@@ -51,6 +52,19 @@ static void add_review(const struct run *run, const struct call *call, struct bu
     arena_release(&arena);
 }
 
+static void add_planning(const struct plan_run *plan, struct buf *out)
+{
+    buf_text(out, "Planning: ");
+    utf8_clean(out,
+               utf8_cut_chars(plan->plan.summary.n > 0 ? plan->plan.summary : plan->plan.goal,
+                              SUMMARY_CHARS),
+               UTF8_LINES);
+    if (plan->warnings.n > 0) {
+        buf_text(out, "\nWarning: ");
+        utf8_clean(out, utf8_cut_chars(plan->warnings, WARNINGS_CHARS), UTF8_LINES);
+    }
+}
+
 static void add_steps(const struct plan_run *plan, const struct run *run, const struct call *call,
                       struct buf *out)
 {
@@ -88,11 +102,7 @@ void plan_answer_text(const struct run *run, const struct call *call, struct buf
     size_t done = 0;
     for (size_t i = 0; i < plan->plan.count; i++)
         done += plan->states[i].status == STEP_COMPLETED;
-    buf_text(out, "Planning: ");
-    if (plan->plan.summary.n > 0)
-        utf8_clean(out, utf8_cut_chars(plan->plan.summary, SUMMARY_CHARS), UTF8_LINES);
-    else
-        utf8_clean(out, utf8_cut_chars(plan->plan.goal, SUMMARY_CHARS), UTF8_LINES);
+    add_planning(plan, out);
     buf_printf(out, "\n\nExecution: %zu of %zu steps completed\n", done, plan->plan.count);
     add_steps(plan, run, call, out);
     add_review(run, call, out);

@@ -251,7 +251,8 @@ static void print_plan(struct buf *out, const struct plan_run *plan)
 {
     if (plan == NULL)
         return;
-    buf_printf(out, "  plan version=%lld", (long long)plan->version);
+    buf_printf(out, "  plan version=%lld warnings=%.*s", (long long)plan->version,
+               STR_FMT(plan->warnings));
     for (size_t i = 0; i < plan->plan.count; i++)
         buf_printf(out, " %.*s=%d/%d:%.*s", STR_FMT(plan->plan.steps[i].id),
                    (int)plan->states[i].status, (int)plan->states[i].approval,
