@@ -44,6 +44,24 @@ static void a_run_that_is_started_with_a_plan_needs_no_such_tool_for_models(void
     assert_true(plan_rig_works(rig, "a"));
 }
 
+static void a_model_cannot_wave_a_deployment_through(void **state)
+{
+    struct rig *rig = *state;
+    plan_rig_open(rig);
+    rig_start(rig, "do it");
+    CALLS(rig, 0,
+          {"plan",
+           "{\"goal\":\"The goal\",\"plan\":" PLAN(STEP("a", ",\"type\":\"deployment\"")) "}"});
+    plan_rig_is(rig, "a", "blocked");
+}
+
+static void a_person_can_wave_a_deployment_through(void **state)
+{
+    struct rig *rig = *state;
+    plan_rig_start(rig, ",\"plan\":" PLAN(STEP("a", ",\"type\":\"deployment\"")));
+    plan_rig_is(rig, "a", "in_progress");
+}
+
 static void a_model_is_not_offered_what_config_turned_off(void **state)
 {
     struct rig *rig = *state;
@@ -419,6 +437,8 @@ int main(void)
         RIG_TEST(a_goal_becomes_a_plan_and_its_steps_start),
         RIG_TEST(no_model_is_asked_for_the_root),
         RIG_TEST(a_run_that_is_started_with_a_plan_needs_no_such_tool_for_models),
+        RIG_TEST(a_model_cannot_wave_a_deployment_through),
+        RIG_TEST(a_person_can_wave_a_deployment_through),
         RIG_TEST(a_model_is_not_offered_what_config_turned_off),
         RIG_TEST(garbage_becomes_one_step_with_a_warning),
         RIG_TEST(a_planner_that_fails_fails_the_plan),

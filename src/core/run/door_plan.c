@@ -87,6 +87,14 @@ static bool reads_back(struct deciding *d, const struct plan *plan)
     return good;
 }
 
+/* That nobody need agree to a deployment is a person's to say: in a plan that a run was started with, not in a model's call. */
+static void guard_deployments(const struct run *run, struct plan *plan)
+{
+    for (size_t i = 0; !run->directed && i < plan->count; i++)
+        if (plan->steps[i].type == STEP_DEPLOYMENT)
+            plan->steps[i].approval = APPROVAL_NEEDED;
+}
+
 /* A plan that somebody wrote: it is right, or the call fails. */
 static void take_written(struct deciding *d, struct agent *agent, struct call *call,
                          const struct asked *asked)
@@ -94,8 +102,11 @@ static void take_written(struct deciding *d, struct agent *agent, struct call *c
     struct problems problems;
     struct plan plan;
     problems_init(&problems, &d->out->arena);
-    if (plan_parse(&d->out->arena, asked->plan, &plan, &problems) == 0 && !reads_back(d, &plan))
-        problems_add(&problems, "", "it cannot be kept as it is");
+    if (plan_parse(&d->out->arena, asked->plan, &plan, &problems) == 0) {
+        guard_deployments(d->run, &plan);
+        if (!reads_back(d, &plan))
+            problems_add(&problems, "", "it cannot be kept as it is");
+    }
     if (problems.found == 0)
         emit_plan(d, agent, call, &plan, 1, STR_NONE);
     else
