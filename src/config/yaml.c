@@ -8,7 +8,8 @@
 #include "base/json.h"
 #include "base/utf8.h"
 
-enum { DEPTH_MAX = 16, NODES_MAX = 8192, MEMBERS_MAX = 1024 };
+/* The largest plan has some 17000 values: a hundred steps, each of which needs all before it. */
+enum { DEPTH_MAX = 16, NODES_MAX = 32768, MEMBERS_MAX = 1024 };
 
 struct builder {
     struct arena *arena;
@@ -93,11 +94,11 @@ static int add_node(struct builder *builder, struct fy_event *event, enum yaml_k
     struct fy_token *anchor = fy_event_get_anchor_token(event),
                     *tag = fy_event_get_tag_token(event);
     if (anchor)
-        return mark_error(builder, anchor, "anchors (&name) are not supported in a config file");
+        return mark_error(builder, anchor, "anchors (&name) are not supported");
     if (tag)
-        return mark_error(builder, tag, "tags (!name) are not supported in a config file");
+        return mark_error(builder, tag, "tags (!name) are not supported");
     if (++builder->nodes > NODES_MAX)
-        return builder_error(builder, &place, "more than 8192 values in one config file");
+        return builder_error(builder, &place, "more than 32768 values in one file");
 
     struct yaml_node *node = arena_alloc(builder->arena, sizeof *node);
     node->kind = kind;
@@ -130,11 +131,11 @@ static int add_event(struct builder *builder, struct fy_event *event)
     case FYET_DOCUMENT_START:
         place = event_place(builder, event);
         if (++builder->documents > 1)
-            return builder_error(builder, &place, "a config file holds one document");
+            return builder_error(builder, &place, "a file holds one document");
         return 0;
     case FYET_ALIAS:
         alias = event->alias.anchor;
-        return mark_error(builder, alias, "aliases (*name) are not supported in a config file");
+        return mark_error(builder, alias, "aliases (*name) are not supported");
     case FYET_SCALAR:
         return add_node(builder, event, YAML_SCALAR);
     case FYET_SEQUENCE_START:
@@ -182,7 +183,7 @@ static int check_bytes(struct builder *builder)
         bool starts = place.at == 0 || strchr("\n\r", text.p[place.at - 1]) ||
                       (place.at == 3 && str_starts(text, STR("\xEF\xBB\xBF")));
         if (c == '%' && starts)
-            return builder_error(builder, &place, "a line of a config file does not start with %");
+            return builder_error(builder, &place, "a line does not start with %");
     }
     return 0;
 }

@@ -257,6 +257,31 @@ static void yaml_that_was_printed_reads_back_equal(void **state)
     buf_release(&yaml);
 }
 
+/* A hundred steps, each of which needs all before it and has as many criteria as it may. */
+static void the_largest_plan_reads_back_as_yaml(void **state)
+{
+    struct fixture *f = *state;
+    struct buf text;
+    buf_init(&text, PLAN_BYTES_MAX);
+    buf_text(&text, "{\"goal\":\"g\",\"steps\":[");
+    for (int i = 0; i < PLAN_STEPS_MAX; i++) {
+        buf_printf(&text, "%s{\"id\":\"s%d\",\"title\":\"t\",\"description\":\"d\"",
+                   i > 0 ? "," : "", i);
+        for (int k = 0; k < PLAN_CRITERIA_MAX; k++)
+            buf_printf(&text, "%s\"c%d\"", k > 0 ? "," : ",\"success_criteria\":[", k);
+        buf_text(&text, "],\"depends_on\":[");
+        for (int k = 0; k < i; k++)
+            buf_printf(&text, "%s\"s%d\"", k > 0 ? "," : "", k);
+        buf_text(&text, "]}");
+    }
+    buf_text(&text, "]}");
+    struct str written = printed(f, plan_in(f, buf_view(&text)));
+    buf_clear(&text);
+    plan_print_yaml(&f->plan, &text);
+    assert_true(str_eq(printed(f, plan_in(f, buf_view(&text))), written));
+    buf_release(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +290,7 @@ int main(void)
         TEST(each_mistake_has_its_place),
         TEST(what_is_neither_yaml_nor_json_is_told_with_its_line),
         TEST(yaml_that_was_printed_reads_back_equal),
+        TEST(the_largest_plan_reads_back_as_yaml),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
