@@ -11,7 +11,7 @@
 
 enum exit_code plan_make(struct invocation *invocation);
 
-/* What a run that was killed had claimed: it holds nothing. */
+/* What a run that was killed had claimed: it holds nothing. No device, and no link to one. */
 static bool is_empty_file(const char *path)
 {
     struct stat status;
@@ -104,14 +104,15 @@ static enum exit_code deliver(void *user, const struct id *run_id)
 }
 
 /* A file that was made for a plan and has none is taken away again. */
-static void give_back(struct str name, int fd, off_t length)
+static void give_back(struct str name)
 {
     char path[4096];
-    if (length > 0 || name.n >= sizeof path || lseek(fd, 0, SEEK_END) != 0)
+    if (name.n >= sizeof path)
         return;
     memcpy(path, name.p, name.n);
     path[name.n] = '\0';
-    unlink(path);
+    if (is_empty_file(path))
+        unlink(path);
 }
 
 enum exit_code plan_make(struct invocation *invocation)
@@ -131,9 +132,6 @@ enum exit_code plan_make(struct invocation *invocation)
         code = command_fail(invocation, &err);
         goto out;
     }
-    off_t length = fd >= 0 ? lseek(fd, 0, SEEK_END) : 0;
-    if (fd >= 0)
-        lseek(fd, 0, SEEK_SET);
     if (starting_open(invocation, &wire, &err) != 0) {
         code = command_fail(invocation, &err);
     } else {
@@ -146,7 +144,7 @@ enum exit_code plan_make(struct invocation *invocation)
         code = drive_run(invocation, &drive);
     }
     if (fd >= 0 && code != EXIT_CODE_DONE)
-        give_back(name, fd, length);
+        give_back(name);
 out:
     if (fd >= 0)
         close(fd);

@@ -200,6 +200,16 @@ class Plans(unittest.TestCase):
             self.assertEqual(len(self.steps()), 1)
             self.assertRegex(self.result["response"], r"^Planning: Build it\nWarning: the planner's answer has no steps that can be used")
 
+    def test_a_plan_that_is_not_made_takes_only_its_own_file_away(self):
+        with Repository() as space, ModelServer(script(rule("Create a plan to", 0, status=400, error="no"))) as server:
+            made, link = space.root / "made.yaml", space.root / "link.yaml"
+            link.symlink_to("/dev/null")
+            for path in (made, link):
+                done = space.run(["plan", *server.flags(), "--force", "Build it", "-o", str(path)])
+                self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertFalse(made.exists())
+            self.assertTrue(link.is_symlink())
+
     def test_a_plan_that_is_made_of_garbage_is_warned_of_however_little_is_printed(self):
         with Repository() as space, ModelServer(script(planner("I would just do it."))) as server:
             done = space.run(["plan", *server.flags(), "--quiet", "Build it"])
