@@ -124,6 +124,8 @@ static int price_steps(struct dryrun *dry, const struct plan *plan, struct err *
     if (dry->settings->plan_review != SWITCH_ON)
         return 0;
     plan_reviewer_request(plan, STR("Review the result."), &request);
+    request.asked.cost_nano = asked(limits->cost_nano, &cost[plan->count]);
+    request.asked.tokens = asked(limits->tokens, &tokens[plan->count]);
     return price(dry, STR("review"), &request, err);
 }
 

@@ -328,6 +328,12 @@ class Plans(unittest.TestCase):
             self.assertEqual(line["limit"], {"tokens": None, "cost_usd": 9})
             self.assertEqual(self.dry(space, uneven, "--max-cost", "0.5")[0]["most"]["cost_usd"], 0.5)
 
+    def test_the_shares_to_begin_with_are_the_limit_with_that_of_the_review(self):
+        with Repository(PRICED.replace("review: false", "review: true") + "  default_pool: one\n") as space:
+            children = self.dry(space, plan(step("a", estimated_calls=30), step("b", estimated_calls=10)), "--max-cost", "1")[1]
+            shares = {name: child["contract"]["execution"]["budget"]["cost_usd"] for name, child in children.items()}
+            self.assertEqual(shares, {"a": 0.6, "b": 0.2, "review": 0.2})
+
     def test_the_most_is_that_of_the_dearest_model_that_may_stand_in(self):
         with Repository(PRICED + "  default_pool: both\n") as space:
             most = self.dry(space, plan(step("a")), "--max-cost", "99")[0]["most"]["cost_usd"]
