@@ -110,8 +110,12 @@ static enum exit_code run(struct invocation *invocation)
             "crash.\n");
     int result =
         wire_scripted_start(&demo->server, &port, &err) != 0 ? -1 : demo_stage(demo, port, &err);
-    for (size_t i = 0; i < sizeof acts / sizeof acts[0] && result == 0 && !demo_interrupted(); i++)
+    for (size_t i = 0; i < sizeof acts / sizeof acts[0] && result == 0 && !demo_interrupted();
+         i++) {
         result = acts[i](demo, &err);
+        if (result == 0 && fflush(demo->output->out) != 0)
+            result = err_set(&err, ERR_IO, "nobody reads along any more");
+    }
     enum exit_code code = EXIT_CODE_FAILED;
     if (demo_interrupted()) {
         code = EXIT_CODE_CANCELLED;

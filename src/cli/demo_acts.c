@@ -86,7 +86,8 @@ static enum held closed_once(struct demo *demo, int64_t wanted)
 
 /* --- a plan ------------------------------------------------------------------------------------------------------------------- */
 
-/* The tests of the project must pass before a step's work counts, and again when it is merged with that of others. */
+/* The tests of the project must pass before a step's work counts, and again when it is merged with that of others; and steps may run
+ * them although nobody is there to be asked. */
 static int checking_config(struct demo *demo, char *path, size_t size, struct err *err)
 {
     FILE *from = fopen(demo->config + sizeof "CADRE_CONFIG=" - 1, "re");
@@ -99,7 +100,10 @@ static int checking_config(struct demo *demo, char *path, size_t size, struct er
     FILE *to = fopen(path, "wxe");
     if (n == 0 || to == NULL)
         return err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
-    bool written = fprintf(to, "%ssub_agent: {outputs: {checks: [\"sh test.sh\"]}}\n", text) > 0;
+    bool written = fprintf(to,
+                           "%ssub_agent: {outputs: {checks: [\"sh test.sh\"]}}\n"
+                           "permissions: {shell: allow, test: allow}\n",
+                           text) > 0;
     return fclose(to) == 0 && written ? 0 : err_set(err, ERR_IO, "%s: cannot be written", path);
 }
 
@@ -132,7 +136,7 @@ int demo_plan(struct demo *demo, struct err *err)
     demo_check(demo, "planner, three steps and a reviewer: one merged, reviewed result",
                held_if(code == 0));
     demo_check(demo, "the project's own tests pass on it, division included",
-               held_if(succeeds(workspace, "sh test.sh && [ $(sh calc.sh 7 div 2) = 3 ]")));
+               held_if(succeeds(workspace, "sh test.sh && [ \"$(sh calc.sh 7 div 2)\" = 3 ]")));
     demo_check(demo, "the checkout is clean and on its branch, and no tree is left",
                held_if(succeeds(workspace, "[ -z \"$(git status --porcelain)\" ] && "
                                            "[ \"$(git branch --show-current)\" = main ] && "

@@ -1,6 +1,7 @@
 """The demo as a person starts it who does not wait for its end."""
 import os
 import signal
+import subprocess
 import unittest
 
 from harness import Workspace, processes_of, program, Process, wait_until
@@ -27,6 +28,17 @@ class Demo(unittest.TestCase):
                 self.assertEqual(code, 130, process.errors)
                 self.assertNotIn("BROKEN", process.text)
                 self.assertNotIn("guarantee held", process.text)
+
+    def test_a_demo_that_nobody_reads_any_more_ends_early_and_leaves_nothing_behind(self):
+        with Workspace({}) as space:
+            place = space.root / "temporary"
+            place.mkdir()
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([program("CADRE"), "demo"], env={**space.environment, "TMPDIR": str(place)}, cwd=space.root,
+                                      stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertEqual(done.stderr.count("winding down"), 1, done.stderr)
+            self.assertEqual(list(place.iterdir()), [])
 
 
 if __name__ == "__main__":
