@@ -44,6 +44,14 @@ static void a_run_that_is_started_with_a_plan_needs_no_such_tool_for_models(void
     assert_true(plan_rig_works(rig, "a"));
 }
 
+static void a_step_that_the_plan_says_has_failed_is_told_with_that_as_its_reason(void **state)
+{
+    struct rig *rig = *state;
+    plan_rig_start(rig, ",\"plan\":" PLAN(STEP("a", ",\"status\":\"failed\"")));
+    rig_contains(rig_last(rig, 0, EVENT_RUN_FAILED)->response,
+                 "[failed] Title of a: the plan said so when the run began");
+}
+
 static void a_model_cannot_wave_a_deployment_through(void **state)
 {
     struct rig *rig = *state;
@@ -437,6 +445,7 @@ int main(void)
         RIG_TEST(a_goal_becomes_a_plan_and_its_steps_start),
         RIG_TEST(no_model_is_asked_for_the_root),
         RIG_TEST(a_run_that_is_started_with_a_plan_needs_no_such_tool_for_models),
+        RIG_TEST(a_step_that_the_plan_says_has_failed_is_told_with_that_as_its_reason),
         RIG_TEST(a_model_cannot_wave_a_deployment_through),
         RIG_TEST(a_person_can_wave_a_deployment_through),
         RIG_TEST(a_model_is_not_offered_what_config_turned_off),

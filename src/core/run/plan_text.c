@@ -70,13 +70,16 @@ static void add_steps(const struct plan_run *plan, const struct run *run, const 
 {
     for (size_t i = 0; i < plan->plan.count; i++) {
         const struct agent *child = call_item_agent(run, call, (int64_t)i);
-        buf_printf(out, "- [%s] ", step_status_text(plan->states[i].status));
+        enum step_status status = plan->states[i].status;
+        buf_printf(out, "- [%s] ", step_status_text(status));
         utf8_clean(out, plan->plan.steps[i].title, UTF8_ONE_LINE);
         if (child != NULL && child->tree != NULL && child->tree->merge.n > 0)
             buf_printf(out, " (%.*s)", STR_FMT(child->tree->merge));
         struct str why = plan->reasons[i];
-        if (why.n == 0 && plan->states[i].status == STEP_PENDING)
+        if (why.n == 0 && status == STEP_PENDING)
             why = STR("not started");
+        else if (why.n == 0 && (status == STEP_FAILED || status == STEP_SKIPPED))
+            why = STR("the plan said so when the run began");
         if (why.n > 0) {
             buf_text(out, ": ");
             utf8_clean(out, utf8_cut_chars(why, REASON_CHARS), UTF8_ONE_LINE);
