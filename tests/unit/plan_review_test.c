@@ -56,6 +56,25 @@ static void every_shape_of_a_finding_gives_the_same(void **state)
     }
 }
 
+static void a_yes_that_is_quoted_does_not_hide_a_no(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const texts[] = {
+        "The file says {\"approved\":true}. {\"approved\":false,\"findings\":[\"Paint\"]}",
+        "{\"approved\":false,\"findings\":[\"Paint\"]} although it says {\"approved\":true}.",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct review review = read_review(f, texts[i]);
+        assert_int_equal(review.is, REVIEW_OPEN);
+        assert_int_equal(review.count, 1);
+        check_str(review.findings[0].title, "Paint");
+    }
+    struct review review = read_review(
+        f, "{\"approved\":true,\"summary\":\"fine\"}, not {\"approved\":true,\"summary\":\"x\"}");
+    assert_int_equal(review.is, REVIEW_APPROVED);
+    check_str(review.summary, "fine");
+}
+
 static void what_names_no_finding_is_approved_or_no_verdict(void **state)
 {
     struct fixture *f = *state;
@@ -102,6 +121,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_verdict_is_read_as_it_was_asked_for),
         TEST(every_shape_of_a_finding_gives_the_same),
+        TEST(a_yes_that_is_quoted_does_not_hide_a_no),
         TEST(what_names_no_finding_is_approved_or_no_verdict),
         TEST(findings_are_bounded_and_say_where),
     };

@@ -115,27 +115,27 @@ static bool has_finding(const struct js *list)
 
 void review_read(struct arena *arena, struct str review, struct review *out)
 {
-    *out = (struct review){.summary = STR("")};
+    const struct review nothing = {.summary = STR("")};
     struct reading_review r = {arena, out};
     struct finder finder;
     struct js *value;
     bool whole;
+    *out = nothing;
     finder_init(&finder, utf8_cut(review, ANSWER_BYTES_MAX));
-    while ((value = finder_next(&finder, &whole)) != NULL) {
+    while (out->is != REVIEW_OPEN && (value = finder_next(&finder, &whole)) != NULL) {
         const struct js *verdict = verdict_in(value);
-        if (verdict != NULL) {
-            out->count = 0;
-            take_verdict(&r, review, verdict);
-            js_free(value);
-            return;
-        }
+        struct review said = nothing;
+        if (verdict != NULL)
+            take_verdict(&(struct reading_review){arena, &said}, review, verdict);
+        if (said.is == REVIEW_OPEN || (verdict != NULL && out->is == REVIEW_NONE))
+            *out = said;
         /* A list without anything around it, or what is left of one that was cut. */
-        if (has_finding(value))
+        if (out->is == REVIEW_NONE && has_finding(value))
             add_findings(&r, value);
-        else if (!whole && is_finding(value))
+        else if (out->is == REVIEW_NONE && !whole && is_finding(value))
             add_finding(&r, value);
         js_free(value);
     }
-    if (out->count > 0)
+    if (out->is == REVIEW_NONE && out->count > 0)
         out->is = REVIEW_OPEN;
 }

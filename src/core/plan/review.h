@@ -2,7 +2,8 @@
  * plan_review_task); what models make of that is read as far as it can be understood, so that no finding is lost to its shape: a list
  * alone, one text in place of a list, other names, another object around it, an answer that was cut.
  *
- * A "no" without a finding is a finding itself: its summary. Findings count whatever is said beside them.
+ * A "no" without a finding is a finding itself: its summary. Findings count whatever is said beside them. Of several verdicts the first
+ * counts, but no yes hides a no: a file that is reviewed may hold one, and be quoted.
  *
  * Pure; any thread. All views belong to the arena given. */
 #ifndef CADRE_CORE_PLAN_REVIEW_H
