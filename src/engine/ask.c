@@ -217,6 +217,7 @@ void ask_start(struct live *live, const struct effect *effect)
         .temperature = agent->contract.model.temperature,
         .calls = model->text_tool_calls == TEXT_CALLS_READ ? REQUEST_CALLS_IN_TEXT
                                                            : REQUEST_CALLS_STRUCTURED,
+        .at_a_pause = run_fallback(run, agent).n > 0 ? REQUEST_MOVES_ON : REQUEST_WAITS,
         .deadlines = deadlines,
         .owner = id_str(&live->id),
         .agent_no = agent->no,

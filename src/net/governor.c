@@ -136,9 +136,14 @@ void governor_release(struct governor *governor)
     map_release(&governor->owners);
 }
 
+int64_t governor_pause_left(const struct governor *governor, int64_t now)
+{
+    return now < governor->paused_until ? governor->paused_until - now : 0;
+}
+
 static bool has_room(const struct governor *governor, int64_t now)
 {
-    return governor->in_flight < governor->limit && now >= governor->paused_until;
+    return governor->in_flight < governor->limit && governor_pause_left(governor, now) == 0;
 }
 
 static void let_go(struct governor *governor, struct governor_ticket *ticket)
@@ -262,7 +267,7 @@ void governor_leave(struct governor *governor, struct governor_ticket *ticket)
 
 void governor_reason(const struct governor *governor, int64_t now, struct buf *out)
 {
-    if (now >= governor->paused_until)
+    if (governor_pause_left(governor, now) == 0)
         buf_printf(out, "%zu at once", governor->limit);
     else if (governor->status > 0)
         buf_int(out, governor->status);

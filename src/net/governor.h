@@ -83,6 +83,8 @@ enum governor_effect governor_taken_on(struct governor *governor, struct governo
  * 0: no connection. retry_after_ms: what it asked for, -1 for nothing. */
 enum governor_effect governor_refused(struct governor *governor, struct governor_ticket *ticket,
                                       int http_status, int64_t retry_after_ms, int64_t now);
+/* For how long nobody is admitted, because the provider asked for that or has too much to do; 0: there is no pause. */
+int64_t governor_pause_left(const struct governor *governor, int64_t now);
 /* The request is over, or does not want to wait any longer. */
 void governor_leave(struct governor *governor, struct governor_ticket *ticket);
 

@@ -5,11 +5,13 @@
  * request and kept, because its limit is worth remembering; config bounds how many there are. */
 #include "net/governor_port.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <uv.h>
 
 #define REASON_MAX 64
 #define MESSAGE_MAX 1024
+#define MOVE_ON_MS 2000 /* so long a pause is not waited for where another model can be asked */
 
 struct provider {
     struct model_client *client;
@@ -229,6 +231,39 @@ static void waiting_explain(const struct provider *provider, const struct model_
     buf_release(&reason);
 }
 
+/* A short pause is sat out: a pool's first model is the one that is wanted. */
+static bool moves_on(const struct provider *provider, const struct model_request *request)
+{
+    return request->at_a_pause == REQUEST_MOVES_ON &&
+           governor_pause_left(&provider->governor, now_of(provider->client)) >= MOVE_ON_MS;
+}
+
+static void move_on(struct model_call *call)
+{
+    char message[MESSAGE_MAX];
+    struct buf reason;
+    buf_init(&reason, REASON_MAX);
+    governor_reason(&call->provider->governor, now_of(call->provider->client), &reason);
+    snprintf(message, sizeof message, "not asked: everybody waits for this provider (%.*s)",
+             STR_FMT(buf_view(&reason)));
+    buf_release(&reason);
+    call_end(call, ERR_RETRY, message);
+}
+
+/* A pause has begun: linear, once for each. */
+static void waiting_pause(struct provider *provider)
+{
+    struct model_call *next;
+    for (struct model_call *call = provider->waiting; call != NULL; call = next) {
+        next = call->next;
+        if (!moves_on(provider, &call->request))
+            continue;
+        waiting_remove(call);
+        move_on(call);
+    }
+    waiting_explain(provider, provider->waiting, NULL);
+}
+
 /* --- starting --------------------------------------------------------------------------------- */
 
 static void provider_pump(struct provider *provider);
@@ -336,7 +371,7 @@ static void on_done(void *user, const struct model_reply *reply,
     else if (is_refusal(failure) &&
              governor_refused(governor, &call->ticket, status_of(failure), failure->retry_after_ms,
                               now_of(provider->client)) == GOVERNOR_PAUSED)
-        waiting_explain(provider, provider->waiting, NULL); /* linear, once per pause */
+        waiting_pause(provider);
     governor_leave(governor, &call->ticket);
     call->callbacks.done(call->callbacks.user, reply, failure);
     call_free(call);
@@ -377,8 +412,13 @@ static int start_or_wait(struct model_call *call, const struct model_request *re
 {
     struct provider *provider = call->provider;
     int result;
-    if (governor_enter(&provider->governor, &call->ticket, request->owner, request->agent_no,
-                       now_of(provider->client)) == GOVERNOR_ADMITTED)
+    enum governor_entry entry = governor_enter(&provider->governor, &call->ticket, request->owner,
+                                               request->agent_no, now_of(provider->client));
+    if (entry == GOVERNOR_WAITS && moves_on(provider, request)) {
+        move_on(call);
+        return 0;
+    }
+    if (entry == GOVERNOR_ADMITTED)
         result = inner_start(call, request, err);
     else
         result = request_keep(call, request, err);

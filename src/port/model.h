@@ -49,6 +49,8 @@ struct model_request {
     double temperature; /* NaN: not sent */
     /* IN_TEXT: calls that the model writes into its text count, too (text_calls.h). */
     enum { REQUEST_CALLS_STRUCTURED, REQUEST_CALLS_IN_TEXT } calls;
+    /* MOVES_ON: another model can be asked instead. Where the provider wants to be left alone for seconds, it fails at once: RETRY, unsent. */
+    enum { REQUEST_WAITS, REQUEST_MOVES_ON } at_a_pause;
     struct model_deadlines deadlines;
     /* Who asks, so that waiting is fair between runs and between the agents of a run. */
     struct str owner;

@@ -87,6 +87,19 @@ class Order(Both):
             self.assertEqual((failed["fallback"], failed["http_status"]), ("second", 500))
         self.both(check)
 
+    def test_while_the_first_provider_has_all_wait_the_second_is_asked_at_once(self):
+        def check(api):
+            read = {"calls": [call("read", path="notes.txt")]}
+            pool = Pool(self, api, [rule({"status": 429, "retry_after": "50", "error": "too much"})],
+                        [rule(read, turn=0), rule({"calls": [call("ls", path=".")]}, turn=1), rule({"text": "the second did it"})])
+            done = pool.run()
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(pool.asked(), [[429], [200, 200, 200]])
+            failed = of_type(pool.events(), "model.failed")
+            self.assertEqual([one.get("sent") for one in failed], [None, "no", "no"])
+            self.assertIn("everybody waits for this provider (429)", failed[1]["error"])
+        self.both(check)
+
     def test_each_child_falls_back_for_itself(self):
         def check(api):
             pool = Pool(self, api,

@@ -131,6 +131,7 @@ struct rig {
     struct model_port port;
     struct asked asked[CALLS];
     size_t count;
+    bool others; /* can be asked instead */
 };
 
 static struct asked *ask(struct rig *rig, const char *base_url, const char *owner,
@@ -184,6 +185,8 @@ static int try_to_ask(struct rig *rig, struct asked *asked, const char *base_url
                                           .max_output_tokens = 16,
                                           .temperature = NAN,
                                           .deadlines = {1000, 1000, 1000, 1000},
+                                          .at_a_pause =
+                                              rig->others ? REQUEST_MOVES_ON : REQUEST_WAITS,
                                           .owner = str_from(owner),
                                           .agent_no = agent_no};
     const struct model_callbacks callbacks = {
@@ -404,6 +407,47 @@ static void those_who_wait_already_learn_of_a_pause(void **state)
     rig_close(rig);
 }
 
+static void who_can_ask_another_model_waits_for_no_pause(void **state)
+{
+    struct rig *rig;
+    rig_open(&rig, 2, 2);
+    ask_many(rig, 3);
+    rig->others = true;
+    struct asked *waiting = ask(rig, "http://a/v1", "run", 8);
+    assert_string_equal(waiting->waiting, "2 at once"); /* not a pause: its turn comes */
+    inner_fail(&rig->inner, 429, 50000, REQUEST_SENT);
+    struct asked *late = ask(rig, "http://a/v1", "run", 9);
+    assert_int_equal(waiting->done + late->done, 0); /* not from inside */
+    turn(rig);
+    assert_int_equal(waiting->done, 1);
+    assert_int_equal(late->done, 1);
+    assert_int_equal(late->class, ERR_RETRY);
+    assert_int_equal(late->sent, REQUEST_UNSENT);
+    assert_int_equal(rig->asked[2].done, 0);
+    inner_reply(&rig->inner);
+    abort_call(&rig->asked[2]);
+    settle(rig);
+    assert_int_equal(rig->inner.started, 2);
+    rig_close(rig);
+}
+
+static void a_short_pause_is_sat_out(void **state)
+{
+    struct rig *rig;
+    rig_open(&rig, 2, 2);
+    rig->others = true;
+    ask_many(rig, 1);
+    inner_fail(&rig->inner, 429, 30, REQUEST_SENT);
+    struct asked *late = ask(rig, "http://a/v1", "run", 9);
+    assert_string_equal(late->waiting, "429");
+    settle(rig);
+    assert_int_equal(rig->inner.started, 2);
+    inner_reply(&rig->inner);
+    assert_int_equal(late->replies, 1);
+    settle(rig);
+    rig_close(rig);
+}
+
 static void which_failures_pause(void **state)
 {
     static const struct {
@@ -564,6 +608,8 @@ int main(void)
         cmocka_unit_test(a_provider_can_have_a_maximum_of_its_own),
         cmocka_unit_test(a_429_that_one_agent_sees_slows_down_all_and_the_pause_ends),
         cmocka_unit_test(those_who_wait_already_learn_of_a_pause),
+        cmocka_unit_test(who_can_ask_another_model_waits_for_no_pause),
+        cmocka_unit_test(a_short_pause_is_sat_out),
         cmocka_unit_test(which_failures_pause),
         cmocka_unit_test(an_error_inside_an_answer_that_tells_of_load_pauses),
         cmocka_unit_test(aborting_one_that_waits_sends_nothing_and_answers_from_the_loop),

@@ -178,7 +178,7 @@ static void on_failure(struct deciding *d, struct agent *agent, const struct inp
     if (input->first_token_ms > 0)
         e->first_token_ms = input->first_token_ms;
     add_times(e, input);
-    struct str fallback = turn_fallback(d->run, agent);
+    struct str fallback = run_fallback(d->run, agent);
     if (agent->stopping == OUTCOME_NONE && failure->class != ERR_CANCELLED && fallback.n > 0)
         e->fallback = keep(d, fallback);
     else if (agent->stopping == OUTCOME_NONE &&

@@ -50,7 +50,9 @@ enum run_status run_state(const struct run *run);
 uint64_t run_seq(const struct run *run);
 /* Absolute time of the earliest deadline, or INT64_MAX: the shell then sends INPUT_TICK until it lies ahead again. */
 int64_t run_deadline(const struct run *run);
-uint32_t run_agent_count(const struct run *run);                   /* with the root */
+uint32_t run_agent_count(const struct run *run); /* with the root */
+/* The model of its pool that the agent asks when the one that it asks now fails; STR_NONE: there is none. */
+struct str run_fallback(const struct run *run, const struct agent *agent);
 const struct agent *run_agent(const struct run *run, uint32_t no); /* NULL: no such agent */
 const struct settings *run_settings(const struct run *run);
 struct str run_workspace(const struct run *run);

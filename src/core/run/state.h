@@ -119,7 +119,6 @@ void turn_interrupted(struct deciding *d,
 struct amount turn_reserve(const struct agent *agent, const struct model_settings *model,
                            int64_t input);
 /* The next model of the agent's pool behind the one that is asked now, or STR_NONE. */
-struct str turn_fallback(const struct run *run, const struct agent *agent);
 int64_t turn_call_limit(const struct run *run,
                         const struct agent *agent); /* UNLIMITED, or how many calls in all */
 /* The circuit breaker: true while a person decides whether the agent goes on. Asks when that is due. */

@@ -28,7 +28,7 @@ static const struct model_settings *model_of(const struct run *run, const struct
     return settings_model(&run->settings, name);
 }
 
-struct str turn_fallback(const struct run *run, const struct agent *agent)
+struct str run_fallback(const struct run *run, const struct agent *agent)
 {
     const struct pool *pool = settings_pool(&run->settings, agent->contract.model.pool);
     struct str now = agent->model_now.n > 0 ? agent->model_now : agent->contract.model.name;
