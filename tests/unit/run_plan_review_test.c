@@ -249,6 +249,25 @@ static void a_review_that_had_no_money_fails_the_plan(void **state)
     check_str(rig_last(rig, 0, EVENT_RUN_FAILED)->error, "the plan's result was not reviewed");
 }
 
+static void what_a_review_said_before_it_broke_off_approves_nothing(void **state)
+{
+    struct rig *rig = *state;
+    struct tool_call look = {STR("x"), STR("read"), STR("{\"path\":\"f\"}")};
+    struct model_reply reply = {.text = STR("{\"approved\":true}"),
+                                .calls = &look,
+                                .call_count = 1,
+                                .usage = USAGE_NONE,
+                                .first_token_ms = -1};
+    plan_rig_review(rig, 1);
+    plan_rig_sketch(rig, "a");
+    plan_rig_say(rig, "a", "did a");
+    uint32_t reviewer = plan_rig_child(rig, "reviewer");
+    rig_reply(rig, reviewer, &reply);
+    rig_result(rig, reviewer, 0, "fine");
+    rig_fail(rig, reviewer, ERR_PROVIDER, "refused");
+    check_str(rig_last(rig, 0, EVENT_RUN_FAILED)->error, "the plan's result was not reviewed");
+}
+
 /* A reviewer's context is 12500 tokens, whatever a hundred steps said. */
 static void a_review_of_many_steps_fits_into_its_reviewer(void **state)
 {
@@ -295,6 +314,7 @@ int main(void)
         RIG_TEST(why_a_step_failed_is_told_also_after_a_round_of_findings),
         RIG_TEST(a_no_without_findings_is_mended_too),
         RIG_TEST(a_review_that_had_no_money_fails_the_plan),
+        RIG_TEST(what_a_review_said_before_it_broke_off_approves_nothing),
         RIG_TEST(a_review_of_many_steps_fits_into_its_reviewer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
