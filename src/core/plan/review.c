@@ -116,11 +116,11 @@ static bool has_finding(const struct js *list)
 void review_read(struct arena *arena, struct str review, struct review *out)
 {
     const struct review nothing = {.summary = STR("")};
-    struct reading_review r = {arena, out};
     struct finder finder;
     struct js *value;
     bool whole;
     *out = nothing;
+    struct reading_review r = {arena, out};
     finder_init(&finder, utf8_cut(review, ANSWER_BYTES_MAX));
     while (out->is != REVIEW_OPEN && (value = finder_next(&finder, &whole)) != NULL) {
         const struct js *verdict = verdict_in(value);
