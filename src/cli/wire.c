@@ -326,17 +326,17 @@ static struct model_port governed(const struct wire *wire, struct model_port inn
 }
 
 /* A run that was started under another config keeps the built-in times. */
-static void deadlines_of(void *user, const struct model_settings *model,
-                         struct model_deadlines *deadlines)
+static void provider_of(void *user, const struct model_settings *model,
+                        struct model_request *request)
 {
     const struct wire *wire = user;
     for (size_t i = 0; i < wire->config.provider_count; i++) {
         const struct provider_bounds *bounds = &wire->config.providers[i];
         if (!str_eq(bounds->name, model->provider) || !str_eq(bounds->base_url, model->base_url))
             continue;
-        deadlines->first_byte_ms = bounds->first_byte_ms;
-        deadlines->idle_ms = bounds->idle_ms;
-        deadlines->total_ms = bounds->total_ms;
+        request->deadlines.first_byte_ms = bounds->first_byte_ms;
+        request->deadlines.idle_ms = bounds->idle_ms;
+        request->deadlines.total_ms = bounds->total_ms;
     }
 }
 
@@ -413,7 +413,7 @@ int wire_engine(struct wire *wire, uv_loop_t *loop, const struct engine_watch *w
         .tools = &tool_port,
         .services = &wire->services,
         .secret = secret_of,
-        .deadlines = deadlines_of,
+        .provider = provider_of,
         .user = wire,
         .watch = *watch,
         .now = clock_now_ms,

@@ -214,7 +214,10 @@ void ask_start(struct live *live, const struct effect *effect)
         .tools_memo = offer->memo,
         .tool_count = effect->tools == TOOLS_OFFERED ? offer->tool_count : 0,
         .max_output_tokens = effect->output_limit,
-        .temperature = agent->contract.model.temperature,
+        .params = &agent->contract.model.params,
+        .schema = agent->contract.outputs.schema,
+        .provider = model->provider,
+        .cache_key = id_str(&live->id),
         .calls = model->text_tool_calls == TEXT_CALLS_READ ? REQUEST_CALLS_IN_TEXT
                                                            : REQUEST_CALLS_STRUCTURED,
         .at_a_pause = run_fallback(run, agent).n > 0 ? REQUEST_MOVES_ON : REQUEST_WAITS,
@@ -222,8 +225,8 @@ void ask_start(struct live *live, const struct effect *effect)
         .owner = id_str(&live->id),
         .agent_no = agent->no,
         .conversation = &conversation};
-    if (engine->config.deadlines != NULL)
-        engine->config.deadlines(engine->config.user, model, &request.deadlines);
+    if (engine->config.provider != NULL)
+        engine->config.provider(engine->config.user, model, &request);
     struct asking *asking = calloc(1, sizeof *asking);
     if (asking == NULL)
         abort();

@@ -48,9 +48,9 @@ struct engine_config {
     const struct tool_services *services; /* what the tools have to work with; may be NULL */
     /* The secret for a variable's name, or an empty string. */
     struct str (*secret)(void *user, struct str variable);
-    /* Changes what a request to this model may take; the built-in times stand in it. NULL: they hold. */
-    void (*deadlines)(void *user, const struct model_settings *model,
-                      struct model_deadlines *deadlines);
+    /* Adds what the config says today about the model's provider: deadlines (the built-in ones stand in the request), headers,
+     * extra body. What it points to lives as long as the config. NULL: nothing is added. */
+    void (*provider)(void *user, const struct model_settings *model, struct model_request *request);
     void *user;
     struct engine_watch watch;
     int64_t (*now)(void); /* milliseconds since 1970 */

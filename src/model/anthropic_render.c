@@ -341,9 +341,9 @@ void anthropic_render_body(const struct model_request *request, struct buf *out)
     write_messages(&w, request->fragments);
     write_tools(&w, request);
     jw_kbool(&w, "stream", true);
-    if (isfinite(request->temperature)) {
+    if (request->params && isfinite(request->params->temperature)) {
         jw_key(&w, "temperature");
-        jw_real(&w, request->temperature > 1 ? 1 : request->temperature);
+        jw_real(&w, request->params->temperature > 1 ? 1 : request->params->temperature);
     }
     jw_end_object(&w);
 }

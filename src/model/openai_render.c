@@ -99,9 +99,9 @@ void openai_render_body(const struct model_request *request, struct buf *out)
     jw_end_object(&w);
     if (request->max_output_tokens > 0)
         jw_kint(&w, OPENAI_OUTPUT_LIMIT_FIELD, request->max_output_tokens);
-    if (isfinite(request->temperature)) {
+    if (request->params && isfinite(request->params->temperature)) {
         jw_key(&w, "temperature");
-        jw_real(&w, request->temperature);
+        jw_real(&w, request->params->temperature);
     }
     jw_end_object(&w);
 }

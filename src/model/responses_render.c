@@ -285,9 +285,9 @@ void responses_render_body(const struct model_request *request, struct buf *out)
     if (limit > 0)
         jw_kint(&w, "max_output_tokens",
                 limit < RESPONSES_OUTPUT_MIN ? RESPONSES_OUTPUT_MIN : limit);
-    if (isfinite(request->temperature)) {
+    if (request->params && isfinite(request->params->temperature)) {
         jw_key(&w, "temperature");
-        jw_real(&w, request->temperature);
+        jw_real(&w, request->params->temperature);
     }
     jw_end_object(&w);
 }

@@ -5,6 +5,7 @@
  * request and kept, because its limit is worth remembering; config bounds how many there are. */
 #include "net/governor_port.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <uv.h>
@@ -42,6 +43,7 @@ struct model_call {
     struct model_call *next, *previous;
     enum { CALL_WAITING, CALL_STARTED, CALL_ENDED } state;
     struct model_request request; /* while WAITING: views into `kept` */
+    struct model_params params;   /* the same */
     struct buf kept;              /* the copied request; once ENDED, the failure's message */
     enum err_class class;         /* once ENDED */
 };
@@ -76,14 +78,53 @@ static struct str keep(struct buf *kept, struct str text)
     return copy;
 }
 
-/* Everything goes into one piece of memory, tools first, because they want to be aligned. */
+static size_t bytes_of(const struct str *texts, size_t count)
+{
+    size_t total = count * sizeof *texts;
+    for (size_t i = 0; i < count; i++)
+        total += texts[i].n;
+    return total;
+}
+
+/* Copies the texts; the array that names them lies at *place, which moves behind it. */
+static struct str *keep_all(struct buf *kept, char **place, const struct str *texts, size_t count)
+{
+    struct str *copies = (struct str *)(void *)*place;
+    *place += count * sizeof *copies;
+    for (size_t i = 0; i < count; i++)
+        copies[i] = keep(kept, texts[i]);
+    return copies;
+}
+
+static const struct model_params no_params = {
+    {NULL, 0}, NAN, NAN, PARAM_SEED_UNSET, {LIST_ABSENT, NULL, 0}, 0};
+
+/* Everything goes into one piece of memory, arrays first, because they want to be aligned. */
 static int request_keep(struct model_call *call, const struct model_request *request,
                         struct err *err)
 {
     struct buf *kept = &call->kept;
+    const struct model_params *params = request->params != NULL ? request->params : &no_params;
     size_t tool_bytes = request->tool_count * sizeof *request->tools;
-    size_t total = tool_bytes + request->base_url.n + request->api_key.n + request->model.n +
-                   request->fragments.n + request->owner.n;
+    const struct {
+        struct str from, *to;
+    } texts[] = {
+        {request->base_url, &call->request.base_url},
+        {request->api_key, &call->request.api_key},
+        {request->model, &call->request.model},
+        {request->fragments, &call->request.fragments},
+        {request->owner, &call->request.owner},
+        {request->schema, &call->request.schema},
+        {request->provider, &call->request.provider},
+        {request->cache_key, &call->request.cache_key},
+        {request->client_id, &call->request.client_id},
+        {request->extra_body, &call->request.extra_body},
+        {params->effort, &call->params.effort},
+    };
+    size_t total = tool_bytes + bytes_of(params->stop.items, params->stop.n) +
+                   bytes_of(request->headers, request->header_count);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        total += texts[i].from.n;
     for (size_t i = 0; i < request->tool_count; i++)
         total +=
             request->tools[i].name.n + request->tools[i].description.n + request->tools[i].schema.n;
@@ -91,14 +132,16 @@ static int request_keep(struct model_call *call, const struct model_request *req
     if (buf_reserve(kept, total + 1) == NULL)
         return err_set(err, ERR_USAGE, "the request is larger than 72 MB");
     struct model_tool *tools = (struct model_tool *)(void *)kept->p;
-    kept->n = tool_bytes;
+    char *arrays = kept->p + tool_bytes;
+    kept->n = tool_bytes + (params->stop.n + request->header_count) * sizeof(struct str);
     call->request = *request;
     call->request.conversation = NULL; /* it lives no longer than start */
-    call->request.base_url = keep(kept, request->base_url);
-    call->request.api_key = keep(kept, request->api_key);
-    call->request.model = keep(kept, request->model);
-    call->request.fragments = keep(kept, request->fragments);
-    call->request.owner = keep(kept, request->owner);
+    call->params = *params;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        *texts[i].to = texts[i].from.p != NULL ? keep(kept, texts[i].from) : STR_NONE;
+    call->params.stop.items = keep_all(kept, &arrays, params->stop.items, params->stop.n);
+    call->request.headers = keep_all(kept, &arrays, request->headers, request->header_count);
+    call->request.params = request->params != NULL ? &call->params : NULL;
     call->request.tools = request->tool_count > 0 ? tools : NULL;
     for (size_t i = 0; i < request->tool_count; i++)
         tools[i] = (struct model_tool){keep(kept, request->tools[i].name),

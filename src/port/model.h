@@ -5,6 +5,7 @@
 #define CADRE_PORT_MODEL_H
 
 #include "base/buf.h"
+#include "core/contract/params.h"
 #include "core/run/message.h"
 
 struct model_client; /* one per process and API: connections, multi handles */
@@ -46,7 +47,14 @@ struct model_request {
     size_t tool_count;
     struct tools_memo *tools_memo; /* of exactly these tools; NULL: nowhere to keep their text */
     int64_t max_output_tokens;
-    double temperature; /* NaN: not sent */
+    const struct model_params *params; /* until start returns; NULL: none is set */
+    struct str schema; /* JSON Schema of the answer, where it has one; the server may be asked to keep to it */
+    struct str provider;  /* its name in the settings; what is learnt of a server is kept by it and the model */
+    struct str cache_key; /* the same for all agents of a run: which requests share a prefix */
+    struct str client_id; /* the same for all tries of one request */
+    const struct str *headers; /* "Name: value", of the config, with secrets in them; until start returns */
+    size_t header_count;
+    struct str extra_body; /* a JSON object whose members are added to the body, over ours; or STR_NONE */
     /* IN_TEXT: calls that the model writes into its text count, too (text_calls.h). */
     enum { REQUEST_CALLS_STRUCTURED, REQUEST_CALLS_IN_TEXT } calls;
     /* MOVES_ON: another model can be asked instead. Where the provider wants to be left alone for seconds, it fails at once: RETRY, unsent. */
@@ -61,6 +69,8 @@ struct model_request {
 struct model_callbacks {
     /* Text as it arrives, for display only. May be NULL. */
     void (*delta)(void *user, struct str text);
+    /* The same for reasoning that the server shows. May be NULL. */
+    void (*reasoning)(void *user, struct str text);
     /* Exactly one of reply and failure is not NULL; both live until done returns. */
     void (*done)(void *user, const struct model_reply *reply, const struct model_failure *failure);
     void *user;

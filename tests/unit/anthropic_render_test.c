@@ -50,10 +50,8 @@ static void check_conversation(const struct message *messages, size_t count, con
     struct buf fragments, body, wanted;
     struct err err = ERR_INIT;
     render_all(messages, count, &fragments);
-    const struct model_request request = {.model = STR("m"),
-                                          .fragments = buf_view(&fragments),
-                                          .max_output_tokens = 5,
-                                          .temperature = NAN};
+    const struct model_request request = {
+        .model = STR("m"), .fragments = buf_view(&fragments), .max_output_tokens = 5};
     buf_init(&body, 100000);
     buf_init(&wanted, 100000);
     anthropic_render_body(&request, &body);
@@ -243,12 +241,14 @@ static void a_message_does_not_end_in_thoughts(void **state)
 static void a_body_holds_what_was_asked_for(void **state)
 {
     const struct model_tool tool = {STR("read"), STR("Reads."), STR("{\"type\":\"object\"}")};
-    struct model_request request = {.model = STR("m"),
-                                    .fragments = STR("U" TEXT("u") "\n"),
-                                    .tools = &tool,
-                                    .tool_count = 1,
-                                    .max_output_tokens = 512,
-                                    .temperature = 1.5};
+    struct model_request request = {
+        .model = STR("m"),
+        .fragments = STR("U" TEXT("u") "\n"),
+        .tools = &tool,
+        .tool_count = 1,
+        .max_output_tokens = 512,
+        .params =
+            &(struct model_params){.temperature = 1.5, .top_p = NAN, .seed = PARAM_SEED_UNSET}};
     struct buf body;
     buf_init(&body, 10000);
     anthropic_render_body(&request, &body);
@@ -259,7 +259,7 @@ static void a_body_holds_what_was_asked_for(void **state)
                                "\"temperature\":1.0}");
     buf_clear(&body);
     request.tool_count = 0;
-    request.temperature = NAN;
+    request.params = NULL;
     request.max_output_tokens = 0;
     anthropic_render_body(&request, &body);
     check_str(buf_view(&body), "{\"model\":\"m\",\"max_tokens\":4096,\"messages\":[" USER(
@@ -272,10 +272,8 @@ static void calls_in_the_past_need_a_tool_even_when_none_is_offered(void **state
     const struct message messages[] = {SAYS(USER, "go"), CALLS(one_call, ""), ANSWERS("c1", "x")};
     struct buf fragments, body;
     render_all(messages, 3, &fragments);
-    const struct model_request request = {.model = STR("m"),
-                                          .fragments = buf_view(&fragments),
-                                          .max_output_tokens = 5,
-                                          .temperature = NAN};
+    const struct model_request request = {
+        .model = STR("m"), .fragments = buf_view(&fragments), .max_output_tokens = 5};
     buf_init(&body, 10000);
     anthropic_render_body(&request, &body);
     assert_non_null(strstr(body.p, "\"tools\":[{\"name\":\"none\","));
@@ -288,8 +286,7 @@ static void fragments_that_were_cut_off_end_the_body(void **state)
 {
     const struct model_request request = {.model = STR("m"),
                                           .fragments = STR("U" TEXT("u") "\nU{\"type\":\"te"),
-                                          .max_output_tokens = 5,
-                                          .temperature = NAN};
+                                          .max_output_tokens = 5};
     struct buf body;
     buf_init(&body, 10000);
     anthropic_render_body(&request, &body);

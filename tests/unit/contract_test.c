@@ -18,7 +18,7 @@ static void the_document_has_all_sections_and_keys_in_order(void **state)
     struct fixture *f = *state;
     derive_ok(f);
     static const char *const order[] = {
-        "{\"contract_version\":1,\"agent\":{\"id\":",
+        "{\"contract_version\":2,\"agent\":{\"id\":",
         "\"name\":",
         "\"role\":null",
         "\"profile_id\":null",
@@ -91,7 +91,7 @@ static void reading_what_was_printed_prints_the_same_bytes(void **state)
     f->request.asked.cost_nano = 5000000000;
     f->facts.remaining_cost_nano = 1;
     derive_ok(f);
-    f->child.model.temperature = 0.2;
+    f->child.model.params.temperature = 0.2;
     f->child.outputs.schema = STR("{\"type\":\"object\"}");
     struct buf once, twice;
     struct contract read;
@@ -125,9 +125,9 @@ static void a_damaged_document_is_refused_and_permits_nothing(void **state)
     f->request.asked.tool_calls = 200;
     derive_ok(f);
     static const char *const rows[][3] = {
-        {"\"contract_version\":1", "\"contract_version\":2", "contract_version"},
-        {"\"contract_version\":1", "\"contract_version\":\"1\"", "contract_version"},
-        {"\"contract_version\":1,", "", "contract_version: missing"},
+        {"\"contract_version\":2", "\"contract_version\":3", "contract_version"},
+        {"\"contract_version\":2", "\"contract_version\":\"2\"", "contract_version"},
+        {"\"contract_version\":2,", "", "contract_version: missing"},
         {"\"permissions\":{", "\"permission\":{", "permission"},
         {"\"outputs\":{", "\"outputs\":null,\"more\":{", "more"},
         {"\"allowed_tools\":[\"read\"]", "\"allowed_tools\":null", "permissions.allowed_tools"},

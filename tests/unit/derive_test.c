@@ -404,7 +404,7 @@ static void an_unset_model_is_the_parents_and_a_foreign_one_is_refused(void **st
     f->settings.allowed_models = LIST("small", "large");
     derive_ok(f);
     check_str(f->child.model.name, "small");
-    assert_int_equal(f->child.model.max_output_tokens, 4096);
+    assert_int_equal(f->child.model.params.max_output_tokens, 4096);
     f->request.model = STR("large");
     derive_ok(f);
     check_str(f->child.model.name, "large");

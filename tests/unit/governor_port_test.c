@@ -183,7 +183,7 @@ static int try_to_ask(struct rig *rig, struct asked *asked, const char *base_url
                                           .tools = tools,
                                           .tool_count = 2,
                                           .max_output_tokens = 16,
-                                          .temperature = NAN,
+                                          
                                           .deadlines = {1000, 1000, 1000, 1000},
                                           .at_a_pause =
                                               rig->others ? REQUEST_MOVES_ON : REQUEST_WAITS,

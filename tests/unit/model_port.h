@@ -103,7 +103,6 @@ static inline int start(struct fixture *fixture, struct asked *asked, const char
         .model = STR("m"),
         .fragments = port_test.fragments,
         .max_output_tokens = 16,
-        .temperature = NAN,
         .deadlines = deadlines,
     };
     const struct model_callbacks callbacks = {.delta = on_delta, .done = on_done, .user = asked};

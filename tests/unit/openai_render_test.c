@@ -81,7 +81,8 @@ static void fragments_are_joined_by_commas_into_a_body(void **state)
         .tools = &tool,
         .tool_count = 1,
         .max_output_tokens = 512,
-        .temperature = 0.5,
+        .params =
+            &(struct model_params){.temperature = 0.5, .top_p = NAN, .seed = PARAM_SEED_UNSET},
     };
     openai_render_body(&request, &body);
     check_str(
@@ -93,7 +94,7 @@ static void fragments_are_joined_by_commas_into_a_body(void **state)
         "\"temperature\":0.5}");
     buf_clear(&body);
     request.tool_count = 0;
-    request.temperature = NAN;
+    request.params = NULL;
     openai_render_body(&request, &body);
     check_str(buf_view(&body),
               "{\"model\":\"m\",\"messages\":[{\"role\":\"system\",\"content\":\"s\"},"
@@ -109,7 +110,7 @@ static void body_with(struct tools_memo *memo,
 {
     static const struct model_tool tool = {{"read", 4}, {"Reads a \"file\".\n", 17}, {NULL, 0}};
     const struct model_request request = {
-        .model = STR("m"), .tools = &tool, .tool_count = 1, .tools_memo = memo, .temperature = NAN};
+        .model = STR("m"), .tools = &tool, .tool_count = 1, .tools_memo = memo};
     render(&request, out);
 }
 

@@ -17,7 +17,7 @@ static struct model_settings model(void)
 static struct contract contract(void)
 {
     struct contract out = {.execution.budget = {10, UNLIMITED, 8000, UNLIMITED, UNLIMITED, 60000}};
-    out.model.max_output_tokens = 1000;
+    out.model.params.max_output_tokens = 1000;
     return out;
 }
 

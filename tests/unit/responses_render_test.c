@@ -64,8 +64,7 @@ static void check_conversation(const struct message *messages, size_t count, con
     for (size_t i = 0; i < count; i++)
         responses_render_message(&messages[i], &fragments);
     assert_false(fragments.failed);
-    const struct model_request request = {
-        .model = STR("m"), .fragments = buf_view(&fragments), .temperature = NAN};
+    const struct model_request request = {.model = STR("m"), .fragments = buf_view(&fragments)};
     buf_printf(&wanted, "{\"model\":\"m\",%s" TAIL, expected);
     check_body(&request, wanted.p);
     buf_release(&fragments);
@@ -214,7 +213,6 @@ static void check_sealed(const char *base_url, const char *model, const char *ex
         .model = str_from(model),
         .base_url = str_from(base_url),
         .fragments = STR(SEALED LINE(ASSISTANT("Hi"))),
-        .temperature = NAN,
     };
     struct buf wanted;
     buf_init(&wanted, 10000);
@@ -252,12 +250,14 @@ static void a_body_holds_what_was_asked_for(void **state)
         {STR("read"), STR("Reads."), STR("{\"type\":\"object\"}")},
         {STR("ls"), STR_NONE, STR_NONE},
     };
-    struct model_request request = {.model = STR("m"),
-                                    .fragments = STR(LINE(USER("u"))),
-                                    .tools = tools,
-                                    .tool_count = 2,
-                                    .max_output_tokens = 512,
-                                    .temperature = 1.5};
+    struct model_request request = {
+        .model = STR("m"),
+        .fragments = STR(LINE(USER("u"))),
+        .tools = tools,
+        .tool_count = 2,
+        .max_output_tokens = 512,
+        .params =
+            &(struct model_params){.temperature = 1.5, .top_p = NAN, .seed = PARAM_SEED_UNSET}};
     check_body(&request,
                "{\"model\":\"m\",\"input\":[" USER(
                    "u") "],\"tools\":[{\"type\":\"function\",\"name\":\"read\",\"description\":"
@@ -269,8 +269,7 @@ static void a_body_holds_what_was_asked_for(void **state)
 
 static void the_output_limit_is_never_below_what_the_api_takes(void **state)
 {
-    struct model_request request = {
-        .model = STR("m"), .fragments = STR(LINE(USER("u"))), .temperature = NAN};
+    struct model_request request = {.model = STR("m"), .fragments = STR(LINE(USER("u")))};
     const struct {
         int64_t limit;
         const char *sent;
@@ -291,8 +290,7 @@ static void the_output_limit_is_never_below_what_the_api_takes(void **state)
 static void fragments_that_were_cut_off_end_the_body(void **state)
 {
     const struct model_request request = {.model = STR("m"),
-                                          .fragments = STR(LINE(USER("u")) "I{\"type\":\"mes"),
-                                          .temperature = NAN};
+                                          .fragments = STR(LINE(USER("u")) "I{\"type\":\"mes")};
     check_body(&request, "{\"model\":\"m\",\"input\":[" USER("u") "]" TAIL);
 }
 

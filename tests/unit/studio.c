@@ -29,7 +29,6 @@ void talk_init(struct talk *talk, const char *task)
                                            .fragments = STR("whatever the API makes of it"),
                                            .tools = &talk->tool,
                                            .tool_count = 1,
-                                           .temperature = NAN,
                                            .owner = STR("run-1"),
                                            .agent_no = 3,
                                            .conversation = &talk->conversation};

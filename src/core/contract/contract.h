@@ -6,10 +6,13 @@
 #ifndef CADRE_CORE_CONTRACT_CONTRACT_H
 #define CADRE_CORE_CONTRACT_CONTRACT_H
 
+#include "core/contract/params.h"
 #include "core/contract/role.h"
 #include "core/contract/settings.h"
 
-#define CONTRACT_VERSION 1
+/* What changed:
+ *   2  effort and sampling in model.params; execution.max_wall_ms and idle_timeout_ms; budget.wall_ms null where nobody set it. */
+#define CONTRACT_VERSION 2
 #define CLAMPS_MAX 32
 #define CONTRACT_BYTES_MAX (1 << 20) /* of the JSON of every contract that was made */
 
@@ -32,7 +35,8 @@ struct clamp {
 };
 
 struct contract {
-    struct { /* agent */
+    int64_t version; /* by whose rules it is read: CONTRACT_VERSION, or lower in an older log */
+    struct {         /* agent */
         struct str id, name, role, profile_id, agent_id, runner;
         int64_t depth;
     } agent;
@@ -47,9 +51,7 @@ struct contract {
     struct {
         struct str pool, name, provider, model; /* name: the settings' name of the model */
         struct list allowed_models;
-        double temperature; /* NaN: unset */
-        struct str effort;
-        int64_t max_output_tokens;
+        struct model_params params;
     } model;
     struct {
         enum mode mode;
@@ -68,6 +70,7 @@ struct contract {
     struct {
         int64_t attempt_timeout_ms, max_retries;
         int64_t idle_timeout_ms; /* 0: nothing is idle */
+        int64_t max_wall_ms;     /* the whole never passes this, whatever shows signs of life; 0: no such limit */
         enum { CLOSE_HELD, CLOSE_ON_COMPLETION } close;
         struct str working_directory;
         struct limits budget;
@@ -122,6 +125,7 @@ struct delegation {
     struct str profile_id, agent_id; /* of the registry */
     struct list skills, mcp_servers; /* already within the parent's; absent: as the parent's */
     int64_t context_window;          /* of the profile */
+    struct model_params params;      /* of the profile, the role and the call */
     int64_t step_idx;
 };
 

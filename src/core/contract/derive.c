@@ -37,6 +37,7 @@ void delegation_init(struct delegation *request, enum door door)
         .step_idx = ASK_NOTHING,
         .context_window = ASK_NOTHING,
     };
+    params_init(&request->params);
 }
 
 /* Checks of the request itself */
@@ -226,14 +227,14 @@ static int choose_model(struct derivation *d, struct err *err)
     out->model.name = arena_copy(d->arena, d->model->name);
     out->model.provider = arena_copy(d->arena, d->model->provider);
     out->model.model = arena_copy(d->arena, d->model->model);
-    out->model.temperature = d->parent ? d->parent->model.temperature : NAN;
-    out->model.effort = d->parent ? arena_copy(d->arena, d->parent->model.effort) : STR_NONE;
+    out->model.params = d->parent ? d->parent->model.params : d->settings->params;
+    params_layer(&out->model.params, &d->request->params);
     /* A model that was named is pinned: no other stands in for it. */
     struct str pool = pooled      ? d->request->pool
                       : d->parent ? d->parent->model.pool
                                   : d->settings->default_pool;
     out->model.pool = d->request->model.p ? STR_NONE : arena_copy(d->arena, pool);
-    out->model.max_output_tokens = d->model->max_tokens;
+    out->model.params.max_output_tokens = d->model->max_tokens;
     return 0;
 }
 
@@ -549,7 +550,7 @@ static const derive_step root_steps[] = {
 /* Whoever ignores a failure holds a zeroed contract, which permits nothing. */
 static int derive_run(const derive_step *steps, struct derivation *d, struct err *err)
 {
-    *d->out = (struct contract){0};
+    *d->out = (struct contract){.version = CONTRACT_VERSION};
     d->limits = limits_none;
     d->tools = LIST_NONE;
     for (; *steps; steps++)

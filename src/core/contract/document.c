@@ -2,7 +2,6 @@
  * every section and key must be there with its type, and an unknown key is refused, since it may
  * carry a limit that this version would not enforce. A failed parse leaves a contract that
  * permits nothing. Pure; any thread. */
-#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -14,34 +13,18 @@
 static int version_parse(struct arena *arena, const struct js *value, const char *where, void *at,
                          struct err *err)
 {
-    if (js_kind(value) == JS_INT && js_int(value, 0) == CONTRACT_VERSION)
-        return 0;
-    return err_set(err, ERR_CORRUPT, "%s: this version of cadre reads contracts of version %d only",
-                   where, CONTRACT_VERSION);
+    int64_t version = js_int(value, 0);
+    if (js_kind(value) != JS_INT || version < 1 || version > CONTRACT_VERSION)
+        return err_set(err, ERR_CORRUPT,
+                       "%s: this version of cadre reads contracts of version 1 to %d", where,
+                       CONTRACT_VERSION);
+    ((struct contract *)at)->version = version;
+    return 0;
 }
 
 static void version_print(struct jw *w, const void *at)
 {
-    jw_int(w, CONTRACT_VERSION);
-}
-
-static void temperature_print(struct jw *w, const void *at)
-{
-    double temperature = ((const struct contract *)at)->model.temperature;
-    if (isfinite(temperature))
-        jw_real(w, temperature);
-    else
-        jw_null(w);
-}
-
-static int temperature_parse(struct arena *arena, const struct js *value, const char *where,
-                             void *at, struct err *err)
-{
-    enum js_kind kind = js_kind(value);
-    if (kind != JS_NULL && kind != JS_INT && kind != JS_REAL)
-        return err_set(err, ERR_CORRUPT, "%s: expected a number or null", where);
-    ((struct contract *)at)->model.temperature = js_real(value, NAN);
-    return 0;
+    jw_int(w, ((const struct contract *)at)->version);
 }
 
 static void mode_field_print(struct jw *w, const void *at)
@@ -242,8 +225,6 @@ static void clamps_own(struct arena *arena, const void *like, void *at)
 }
 
 static const struct field_kind version_kind = {version_print, version_parse, NULL, NULL};
-static const struct field_kind temperature_kind = {temperature_print, temperature_parse, NULL,
-                                                   NULL};
 static const struct field_kind mode_kind = {mode_field_print, mode_field_parse, NULL, NULL};
 static const struct field_kind tool_modes_kind = {tool_modes_print, tool_modes_parse, NULL,
                                                   tool_modes_own};
@@ -283,20 +264,13 @@ static const struct field step_fields[] = {
     {0},
 };
 
-static const struct field params_fields[] = {
-    {"temperature", &temperature_kind, 0, NULL},
-    {"effort", &field_text_or_null, AT(model.effort), NULL},
-    {"max_output_tokens", &field_count, AT(model.max_output_tokens), NULL},
-    {0},
-};
-
 static const struct field model_fields[] = {
     {"pool", &field_text_or_null, AT(model.pool), NULL},
     {"name", &field_text, AT(model.name), NULL},
     {"provider", &field_text_or_null, AT(model.provider), NULL},
     {"model", &field_text, AT(model.model), NULL},
     {"allowed_models", &field_list, AT(model.allowed_models), NULL},
-    {"params", NULL, 0, params_fields},
+    {"params", NULL, AT(model.params), params_fields},
     {0},
 };
 
@@ -321,6 +295,7 @@ static const struct field execution_fields[] = {
     {"idle_timeout_ms", &field_count_if_any, AT(execution.idle_timeout_ms), NULL},
     {"close_on_completion", &close_kind, 0, NULL},
     {"working_directory", &field_text, AT(execution.working_directory), NULL},
+    {"max_wall_ms", &field_count_if_any, AT(execution.max_wall_ms), NULL},
     {"budget", NULL, AT(execution.budget), limits_fields},
     {0},
 };
@@ -375,6 +350,7 @@ int contract_parse(struct arena *arena, struct str json, struct contract *out, s
 {
     *out = (struct contract){0};
     struct contract read = {0};
+    params_init(&read.model.params);
     struct js *document = js_parse(json, err);
     if (!document)
         return err_prefix(err, "contract");

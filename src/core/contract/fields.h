@@ -52,6 +52,9 @@ extern const struct field_kind field_switch_if_on;
 extern const struct field_kind field_json, field_json_if_any;
 
 extern const struct field limits_fields[]; /* of struct limits; in settings.c */
+extern const struct field params_fields[]; /* of struct model_params; in params.c */
+/* struct model_params: an object; a missing key leaves it, one that sets nothing is not printed */
+extern const struct field_kind field_params_if_any;
 
 /* Whether every key must be there, or absent ones leave the struct as it is. Unknown keys are
  * always refused. */

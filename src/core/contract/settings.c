@@ -32,6 +32,7 @@ void settings_init(struct settings *settings)
         .model_attempts = 4,
         .available_tools = LIST_NONE,
     };
+    params_init(&settings->params);
 }
 
 const struct model_settings *settings_model(const struct settings *settings, struct str name)
@@ -384,6 +385,7 @@ static const struct field settings_fields[] = {
     {"default_model", &field_text_or_null, SETTING(default_model), NULL},
     {"pools", &pools_kind, 0, NULL},
     {"default_pool", &field_text_or_null, SETTING(default_pool), NULL},
+    {"params", &field_params_if_any, SETTING(params), NULL},
     {"sub_agent", NULL, 0, sub_agent_fields},
     {"mode", &mode_kind, 0, NULL},
     {"permissions", &overrides_kind, 0, NULL},

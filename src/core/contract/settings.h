@@ -4,6 +4,7 @@
 #ifndef CADRE_CORE_CONTRACT_SETTINGS_H
 #define CADRE_CORE_CONTRACT_SETTINGS_H
 
+#include "core/contract/params.h"
 #include "core/contract/permission.h"
 #include "core/contract/profile.h"
 
@@ -50,6 +51,7 @@ struct settings {
     struct pool *pools;
     size_t pool_count;
     struct str default_pool; /* the pool that default_model comes from, or STR_NONE */
+    struct model_params params; /* of the root; children inherit them */
     /* sub_agent */
     enum { SWITCH_OFF, SWITCH_ON } sub_agent_enabled, inherit_mode;
     int64_t max_depth;            /* 2 */

@@ -42,7 +42,8 @@ static int64_t dearest_request(const struct contract *contract, const struct mod
     input = lesser(input, window);
     if (price_in < 0 || price_out < 0 || input == UNLIMITED)
         return UNLIMITED;
-    return sum(cost_of(input, price_in), cost_of(contract->model.max_output_tokens, price_out));
+    return sum(cost_of(input, price_in),
+               cost_of(contract->model.params.max_output_tokens, price_out));
 }
 
 void estimate_step(const struct contract *contract, const struct model_settings *model,
@@ -53,9 +54,9 @@ void estimate_step(const struct contract *contract, const struct model_settings 
         sum(limits->tool_calls, sum(contract->execution.max_retries, REQUESTS_BESIDES_CALLS));
     out->calls = limits->tool_calls;
     out->requests = lesser(limits->turns, by_calls);
-    out->tokens = lesser(
-        limits->tokens,
-        product(out->requests, sum(limits->context_tokens, contract->model.max_output_tokens)));
+    out->tokens = lesser(limits->tokens,
+                         product(out->requests, sum(limits->context_tokens,
+                                                    contract->model.params.max_output_tokens)));
     out->cost_nano =
         lesser(limits->cost_nano, product(out->requests, dearest_request(contract, model)));
 }

@@ -16,8 +16,9 @@
 /* The rules by which events are decided and applied. Stored with each event: a log keeps the meaning that it was written with,
  * and one that an older program began goes on with today's rules when it is resumed. What changed:
  *   2  a reply or failure settles what it used by itself, unless tokens or dollars are limited; a text that the log has already
- *      is named and not repeated (files that were read for a child, its task, its answer). */
-#define EVENT_VERSION 2
+ *      is named and not repeated (files that were read for a child, its task, its answer).
+ *   3  the lines that follow. */
+#define EVENT_VERSION 3
 
 struct contract;
 

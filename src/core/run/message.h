@@ -54,6 +54,7 @@ struct model_reply {
     struct str model;       /* which model really answered */
     int64_t first_token_ms; /* from sending to the first byte of content; -1 unknown */
     struct str extras;
+    struct str server_request; /* the server's id of this request, or STR_NONE */
 };
 
 /* UNSENT: the request never left this process, so it cost nothing. */
@@ -71,6 +72,15 @@ struct model_failure {
     /* The status with which a provider says "too much" where it said so inside of an answer that had begun with 200; 0: it
      * did not. For the governor, not logged. */
     int load_status;
+    /* What is wrong beyond the class. Logged as the event's `trouble`. */
+    enum model_trouble {
+        TROUBLE_NONE,
+        TROUBLE_OVERFLOW, /* the request is longer than the window: see window */
+        TROUBLE_FINAL,    /* asking this server again in this run gives the same: 401, 403, 404, a certificate */
+        TROUBLE_FILTERED, /* a content filter or a refusal of the model: the request is to blame, not the server */
+    } trouble;
+    int64_t window, needed; /* tokens, where an overflow names them; -1: not told */
+    struct str server_request; /* the server's id of this request, or STR_NONE */
 };
 
 #endif

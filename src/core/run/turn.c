@@ -221,7 +221,7 @@ static void request(struct deciding *d, struct agent *agent)
     }
     struct quote quote = {.input_tokens = estimate,
                           .new_tokens = fresh,
-                          .output_limit = agent->contract.model.max_output_tokens};
+                          .output_limit = agent->contract.model.params.max_output_tokens};
     quote.price_in_nano = price_of_dearest_input(model);
     quote.price_out_nano = model->price_out_nano;
     if (quote.output_limit > model->max_tokens)
