@@ -16,8 +16,12 @@ void decoder_init(struct decoder *decoder, const struct decoder_ops *ops,
                   struct model_server server, void (*delta)(void *user, struct str text),
                   void *user)
 {
-    *decoder = (struct decoder){
-        .ops = ops, .server = server, .delta = delta, .user = user, .usage = USAGE_NONE};
+    *decoder = (struct decoder){.ops = ops,
+                                .server = server,
+                                .delta = delta,
+                                .user = user,
+                                .usage = USAGE_NONE,
+                                .trouble = TROUBLE_UNKNOWN};
     sse_init(&decoder->sse, on_event, decoder);
     buf_init(&decoder->json, DECODER_TEXT_MAX);
     buf_init(&decoder->mended, SSE_DATA_MAX * 6);
@@ -133,11 +137,21 @@ void decoder_offer(struct decoder *decoder, const struct model_tool *tools, size
     text_tools_copy(&decoder->tools, tools, count, &decoder->arena);
 }
 
+void decoder_trouble(struct decoder *decoder, const struct js *root, struct str raw)
+{
+    decoder->trouble = trouble_read(0, root, raw);
+    if (decoder->trouble.kind != TROUBLE_NONE) {
+        decoder->failed = ERR_PROVIDER;
+        decoder->load_status = 0;
+    }
+}
+
 static void read_error(struct decoder *decoder, const struct js *root, struct str raw)
 {
     struct str words = failure_words(&decoder->server, root, raw, &decoder->arena);
     decoder->failed = failure_class(root);
     decoder->load_status = failure_load_status(root);
+    decoder_trouble(decoder, root, raw);
     decoder->message =
         arena_printf(&decoder->arena, "%.*s answered with an error%s%.*s",
                      STR_FMT(decoder->server.url), words.n > 0 ? ": " : "", STR_FMT(words));
@@ -313,10 +327,12 @@ static size_t finish_calls(struct decoder *decoder, struct str *text, struct too
     if (calls_finish(drafts, &count, cut ? CALLS_CUT : CALLS_WHOLE, &decoder->arena, calls, &err) !=
         0)
         decoder_fail(decoder, err.class, err.message);
-    else if (count == 0 && is_filtered(finish))
+    else if (count == 0 && is_filtered(finish)) {
         decoder_fail(decoder, ERR_PROVIDER,
                      "the provider's content filter stopped the answer: put the task in other "
                      "words, or use another model");
+        decoder->trouble.kind = TROUBLE_FILTERED;
+    }
     return count;
 }
 
@@ -338,6 +354,9 @@ bool decoder_finish(struct decoder *decoder, enum decoder_closing closing,
             .partial = buf_view(&decoder->text),
             .usage = decoder->usage,
             .load_status = decoder->load_status,
+            .trouble = decoder->trouble.kind,
+            .window = decoder->trouble.window,
+            .needed = decoder->trouble.needed,
         };
         return false;
     }

@@ -19,6 +19,7 @@
 #include "model/failure.h"
 #include "model/mend.h"
 #include "model/text_calls.h"
+#include "model/trouble.h"
 #include "net/sse.h"
 
 #define DECODER_TEXT_MAX                                                                           \
@@ -77,6 +78,7 @@ struct decoder {
     enum err_class failed; /* NONE unless it failed; then the message */
     struct str message;
     int load_status;         /* see struct model_failure */
+    struct trouble trouble;  /* the same */
     struct text_tools tools; /* whose calls may be written as text; in the arena */
     struct arena arena;
 };
@@ -101,6 +103,8 @@ bool decoder_finish(struct decoder *decoder, enum decoder_closing closing,
 
 /* The first failure counts. */
 void decoder_fail(struct decoder *decoder, enum err_class class, const char *what);
+/* After the class of an error was set: what its words say beyond it. An overflow or a filter is never worth a repetition. */
+void decoder_trouble(struct decoder *decoder, const struct js *root, struct str raw);
 void decoder_text(struct decoder *decoder, struct str text);
 /* A finish reason; the last one counts. */
 void decoder_finish_reason(struct decoder *decoder, struct str reason);

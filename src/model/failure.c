@@ -115,8 +115,7 @@ static bool is_final_kind(struct str kind)
 static const char *const kind_keys[] = {"code", "status", "status_code", "type"};
 enum { KIND_KEYS = sizeof kind_keys / sizeof kind_keys[0] };
 
-/* The object that says what the error is. */
-static const struct js *error_of(const struct js *root)
+const struct js *failure_object(const struct js *root)
 {
     root = unwrapped(root);
     const struct js *error = js_get(root, "error");
@@ -134,7 +133,7 @@ static int error_status(const struct js *error)
 
 enum err_class failure_class(const struct js *root)
 {
-    const struct js *error = error_of(root);
+    const struct js *error = failure_object(root);
     int status = error_status(error);
     if (status > 0)
         return failure_status_class(status);
@@ -146,7 +145,7 @@ enum err_class failure_class(const struct js *root)
 
 int failure_load_status(const struct js *root)
 {
-    const struct js *error = error_of(root);
+    const struct js *error = failure_object(root);
     int status = error_status(error);
     if (failure_class(root) != ERR_RETRY)
         return 0;
@@ -155,6 +154,14 @@ int failure_load_status(const struct js *root)
             if (holds_word(js_get_str(error, kind_keys[i]), load_kinds[k].word))
                 status = load_kinds[k].status;
     return status == 429 || status == 503 || status == 529 ? status : 0;
+}
+
+bool failure_has_kind(const struct js *error, const char *word)
+{
+    for (size_t i = 0; i < KIND_KEYS; i++)
+        if (holds_word(js_get_str(error, kind_keys[i]), word))
+            return true;
+    return false;
 }
 
 static struct str find_words(const struct js *value, int depth)
@@ -175,6 +182,11 @@ static struct str find_words(const struct js *value, int depth)
             return words;
     }
     return words;
+}
+
+struct str failure_raw_words(const struct js *root)
+{
+    return find_words(root, SHAPE_DEPTH);
 }
 
 static void redact(struct buf *out, struct str text, struct str secret)

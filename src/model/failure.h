@@ -25,6 +25,12 @@ bool failure_is_error(const struct js *root);
 enum err_class failure_class(const struct js *root);
 /* 429, 503 or 529 where such an error says that the server has too much to do, else 0. */
 int failure_load_status(const struct js *root);
+/* The object that says what the error is: `error`, or the root where it has none. */
+const struct js *failure_object(const struct js *root);
+/* Whether the error's type or code has this word in it, in any case. */
+bool failure_has_kind(const struct js *error, const char *word);
+/* The server's words as they came; empty when there are none. */
+struct str failure_raw_words(const struct js *root);
 /* The server's words in any of the shapes that servers use (error string, error.message, message,
  * detail, lists of them), else all of `body`: one clean line of at most FAILURE_CHARS
  * characters, without the secret; empty when there are none. root may be NULL. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/utf8.h"
+#include "core/run/input.h"
 #include "model/calls.h"
 
 #define VERSION 1
@@ -102,6 +103,12 @@ static void print_failure(struct jw *w, const struct model_failure *failure)
     jw_kstr(w, "partial", failure->partial);
     print_usage(w, &failure->usage);
     jw_kbool(w, "sent", failure->sent == REQUEST_SENT);
+    if (failure->trouble != TROUBLE_NONE)
+        jw_ktext(w, "trouble", model_trouble_text(failure->trouble));
+    if (failure->window > 0)
+        jw_kint(w, "window", within(failure->window, TOKENS_MAX));
+    if (failure->needed > 0)
+        jw_kint(w, "needed", within(failure->needed, TOKENS_MAX));
     jw_end_object(w);
 }
 
@@ -298,6 +305,9 @@ static int read_failure(const struct reading *reading, struct model_failure *fai
         read_text(reading, "partial", RECORD_LINE_MAX, &failure->partial) != 0 ||
         read_usage(reading, &failure->usage) != 0 || read_switch(reading, "sent", &sent) != 0)
         return -1;
+    failure->trouble = model_trouble_parse(js_get_str(reading->object, "trouble"));
+    failure->window = within(js_get_int(reading->object, "window", -1), TOKENS_MAX);
+    failure->needed = within(js_get_int(reading->object, "needed", -1), TOKENS_MAX);
     failure->http_status = (int)status;
     failure->sent = sent ? REQUEST_SENT : REQUEST_UNSENT;
     for (size_t i = 0; i < sizeof failure_classes / sizeof failure_classes[0]; i++)

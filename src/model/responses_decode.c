@@ -37,9 +37,11 @@ static void fail(struct decoder *decoder, const struct js *holder, const char *o
     struct str words = failure_words(&decoder->server, holder, STR(""), &decoder->arena);
     struct str what = arena_printf(&decoder->arena, "the answer failed: %.*s",
                                    STR_FMT(words.n > 0 ? words : str_from(otherwise)));
-    if (decoder->failed == ERR_NONE)
-        decoder->load_status = failure_load_status(holder);
+    if (decoder->failed != ERR_NONE)
+        return;
+    decoder->load_status = failure_load_status(holder);
     decoder_fail(decoder, failure_class(holder), what.p);
+    decoder_trouble(decoder, holder, STR(""));
 }
 
 /* Whether a response is an answer and not only the promise of one. */

@@ -89,6 +89,28 @@ static enum http_next on_data(void *user, int status, struct str bytes)
     return next[wanted];
 }
 
+/* An answer with an error status. */
+static void read_refusal(const struct model_call *call, struct decoder *decoder, int status,
+                         struct model_failure *failure)
+{
+    struct err ignored = ERR_INIT;
+    struct str body = buf_view(&call->error_body);
+    struct js *root = js_parse(body, &ignored);
+    struct trouble trouble = trouble_read(status, root, body);
+    js_free(root);
+    failure->class = trouble.kind != TROUBLE_NONE ? ERR_PROVIDER : failure_status_class(status);
+    failure->trouble = trouble.kind;
+    failure->window = trouble.window;
+    failure->needed = trouble.needed;
+    failure->message = failure_status_message(&decoder->server, status, body, &decoder->arena);
+}
+
+/* A certificate that is not trusted, a redirect, a server that does not speak HTTP: the next request meets the same. */
+static bool is_final_network(const struct http_result *result)
+{
+    return result->class == ERR_PROVIDER && !is_success(result->status);
+}
+
 static void on_done(void *user, const struct http_transfer *transfer,
                     const struct http_result *result)
 {
@@ -107,20 +129,21 @@ static void on_done(void *user, const struct http_transfer *transfer,
         return;
     }
     if (whole)
-        failure = (struct model_failure){.partial = reply.text, .usage = reply.usage};
+        failure = (struct model_failure){
+            .partial = reply.text, .usage = reply.usage, .window = -1, .needed = -1};
     failure.http_status = result->status;
     failure.retry_after_ms = -1;
     failure.sent = result->sent == HTTP_UNSENT ? REQUEST_UNSENT : REQUEST_SENT;
     if (call->aborted) {
         failure.load_status = 0;
+        failure.trouble = TROUBLE_NONE;
         failure.class = ERR_CANCELLED;
         failure.message = STR("the request was cancelled");
     } else if (refused) {
-        failure.class = failure_status_class(result->status);
-        failure.message = failure_status_message(&decoder->server, result->status,
-                                                 buf_view(&call->error_body), &decoder->arena);
+        read_refusal(call, decoder, result->status, &failure);
     } else if (network) {
         failure.class = result->class;
+        failure.trouble = is_final_network(result) ? TROUBLE_FINAL : TROUBLE_NONE;
         /* It may quote the server: where it redirects to. */
         failure.message =
             failure_redacted(&decoder->server, str_from(result->message), &decoder->arena);

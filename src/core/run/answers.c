@@ -155,6 +155,7 @@ static void on_reply(struct deciding *d, struct agent *agent, const struct input
     if (reply->first_token_ms >= 0)
         e->first_token_ms = reply->first_token_ms;
     add_times(e, input);
+    e->server_request = reply->server_request;
     e->extras = sound_json(reply->extras, STR_NONE);
     emit(d, e);
     turn_replied(d, agent, reply);
@@ -170,6 +171,12 @@ static void on_failure(struct deciding *d, struct agent *agent, const struct inp
         e->http_status = failure->http_status;
     if (failure->retry_after_ms >= 0)
         e->retry_after_ms = failure->retry_after_ms;
+    e->trouble = str_from(model_trouble_text(failure->trouble));
+    if (failure->window > 0)
+        e->window = failure->window;
+    if (failure->needed > 0)
+        e->needed = failure->needed;
+    e->server_request = failure->server_request;
     e->error = failure->message;
     e->partial = failure->partial;
     if (input->sent == REQUEST_UNSENT)

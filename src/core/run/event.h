@@ -17,7 +17,8 @@
  * and one that an older program began goes on with today's rules when it is resumed. What changed:
  *   2  a reply or failure settles what it used by itself, unless tokens or dollars are limited; a text that the log has already
  *      is named and not repeated (files that were read for a child, its task, its answer).
- *   3  the lines that follow. */
+ *   3  the lines that follow.
+ *      A failure says what is wrong beyond its class (trouble, window, needed). */
 #define EVENT_VERSION 3
 
 struct contract;
@@ -91,7 +92,11 @@ struct contract;
     X(class, S)                                                                                    \
     X(http_status, I)                                                                              \
     X(retry_after_ms, I)                                                                           \
-    X(fallback, S) /* the model of the pool that is asked instead */                               \
+    X(trouble, S) /* beyond the class: overflow | final | filtered */                              \
+    X(window, I)  /* tokens, as an overflow's error names them */                                  \
+    X(needed, I)                                                                                   \
+    X(server_request, S) /* the server's id of the request */                                      \
+    X(fallback, S)       /* the model of the pool that is asked instead */                         \
     X(retry_at, I)                                                                                 \
     X(idle_ms, I) /* without a sign of life */                                                     \
     X(partial, S)                                                                                  \
@@ -185,10 +190,11 @@ struct contract;
     X(MODEL_REPLIED, "model.replied",                                                              \
       (effects, text, calls, finish, completeness, input_tokens, cached_tokens,                    \
        cache_write_tokens, output_tokens, reasoning_tokens, response_id, model_effective,          \
-       first_token_ms, admitted_ms, total_ms, extras))                                             \
+       first_token_ms, admitted_ms, total_ms, server_request, extras))                             \
     X(MODEL_FAILED, "model.failed",                                                                \
-      (effects, class, http_status, retry_after_ms, retry_at, fallback, error, partial, sent,      \
-       input_tokens, output_tokens, first_token_ms, admitted_ms, total_ms))                        \
+      (effects, class, http_status, trouble, window, needed, server_request, retry_after_ms,       \
+       retry_at, fallback, error, partial, sent, input_tokens, output_tokens, first_token_ms,      \
+       admitted_ms, total_ms))                                                                     \
     X(TOOL_REQUESTED, "tool.requested", (tool, arguments, shortened))                              \
     X(TOOL_PREPARED, "tool.prepared", (effects, path, before, after))                              \
     X(TOOL_FINISHED, "tool.finished", (effects, outcome, text, files_read, files_modified))        \

@@ -43,6 +43,24 @@ static int calls_from(struct str json, struct arena *arena, struct model_reply *
     return 0;
 }
 
+static const char *const trouble_texts[] = {[TROUBLE_NONE] = "",
+                                            [TROUBLE_OVERFLOW] = "overflow",
+                                            [TROUBLE_FINAL] = "final",
+                                            [TROUBLE_FILTERED] = "filtered"};
+
+const char *model_trouble_text(enum model_trouble trouble)
+{
+    return trouble_texts[trouble];
+}
+
+enum model_trouble model_trouble_parse(struct str text)
+{
+    for (int i = TROUBLE_OVERFLOW; i <= TROUBLE_FILTERED; i++)
+        if (str_is(text, trouble_texts[i]))
+            return (enum model_trouble)i;
+    return TROUBLE_NONE;
+}
+
 static int reply_from(const struct event *e, struct arena *arena, struct model_reply *reply,
                       struct err *err)
 {
@@ -54,6 +72,7 @@ static int reply_from(const struct event *e, struct arena *arena, struct model_r
     reply->response_id = e->response_id;
     reply->model = e->model_effective;
     reply->first_token_ms = e->first_token_ms == EVENT_ABSENT ? -1 : e->first_token_ms;
+    reply->server_request = e->server_request;
     reply->extras = e->extras;
     return calls_from(e->calls, arena, reply, err);
 }
@@ -64,6 +83,10 @@ static void failure_from(const struct event *e, struct model_failure *failure)
     failure->class = err_class_parse(e->class);
     failure->http_status = e->http_status == EVENT_ABSENT ? 0 : (int)e->http_status;
     failure->retry_after_ms = e->retry_after_ms == EVENT_ABSENT ? -1 : e->retry_after_ms;
+    failure->trouble = model_trouble_parse(e->trouble);
+    failure->window = e->window == EVENT_ABSENT ? -1 : e->window;
+    failure->needed = e->needed == EVENT_ABSENT ? -1 : e->needed;
+    failure->server_request = e->server_request;
     failure->message = e->error;
     failure->partial = e->partial;
     failure->usage = usage_of(e);

@@ -64,6 +64,9 @@ struct input {
     int64_t idle_ms; /* since its last sign of life */
 };
 
+const char *model_trouble_text(enum model_trouble trouble); /* "" for none */
+enum model_trouble model_trouble_parse(struct str text);    /* a text that is not known is none */
+
 const char *checked_text(enum checked checked);
 enum checked checked_parse(struct str text); /* what is not known was not run */
 

@@ -79,7 +79,7 @@ struct model_failure {
         TROUBLE_FINAL,    /* asking this server again in this run gives the same: 401, 403, 404, a certificate */
         TROUBLE_FILTERED, /* a content filter or a refusal of the model: the request is to blame, not the server */
     } trouble;
-    int64_t window, needed; /* tokens, where an overflow names them; -1: not told */
+    int64_t window, needed; /* tokens, where an overflow names them; < 1: not told */
     struct str server_request; /* the server's id of this request, or STR_NONE */
 };
 
