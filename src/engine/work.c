@@ -95,7 +95,7 @@ static int64_t time_left(const struct agent *agent, int64_t now)
 {
     int64_t left = INT64_MAX;
     for (size_t i = 0; i < TIMER_COUNT; i++) {
-        if (i != TIMER_BACKOFF && i != TIMER_CALLS && agent->timers[i] > 0 &&
+        if (i != TIMER_BACKOFF && i != TIMER_CALLS && i != TIMER_PATIENCE && agent->timers[i] > 0 &&
             agent->timers[i] - now < left)
             left = agent->timers[i] - now;
     }

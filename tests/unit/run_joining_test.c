@@ -77,11 +77,14 @@ static void an_attempt_of_a_child_that_awaited_others_queues_for_a_slot(void **s
     rig->now += 100;
     CALLS(rig, 1, SPAWN("nested"));
     assert_int_equal(rig_agent(rig, 2)->phase, PHASE_ASKING); /* one only waits now */
+    CALLS(rig, 2, SPAWN("nested too"));
+    assert_int_equal(rig_agent(rig, 3)->phase, PHASE_ASKING);
     rig_pass(rig, 900);
+    rig_fail(rig, 3, ERR_CANCELLED, "aborted"); /* its slot goes to the other nested one */
     assert_int_equal(rig_agent(rig, 1)->attempt, 1);
     assert_int_equal(rig_agent(rig, 1)->slot, SLOT_QUEUED);
     assert_int_equal(rig_agent(rig, 1)->phase, PHASE_READY);
-    rig_say(rig, 2, "done");
+    rig_say(rig, 4, "done");
     assert_int_equal(rig_agent(rig, 1)->slot, SLOT_HELD);
     assert_int_equal(rig_agent(rig, 1)->phase, PHASE_ASKING);
 }

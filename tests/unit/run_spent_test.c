@@ -141,8 +141,8 @@ static void pauses_between_tries_are_named(void **state)
     int64_t pause = rig_agent(rig, 1)->timers[TIMER_BACKOFF] - rig->now;
     assert_true(pause > 0 && pause < 57000);
     rig_pass(rig, pause);
-    rig_pass(rig, 57000 - pause);
-    aborted(rig, 1, (struct times){0, -1, 57000 - pause});
+    rig_pass(rig, 57000); /* the pause does not count */
+    aborted(rig, 1, (struct times){0, -1, 57000});
     rig_contains(rig_last(rig, 1, EVENT_SUBAGENT_FAILED)->error, " s before asking again");
 }
 

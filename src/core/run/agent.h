@@ -74,7 +74,8 @@ enum timer_kind {
     TIMER_ATTEMPT,
     TIMER_BACKOFF,
     TIMER_APPROVAL,
-    TIMER_CALLS, /* no deadline: the rest of a reply's calls start */
+    TIMER_CALLS,    /* no deadline: the rest of a reply's calls start */
+    TIMER_PATIENCE, /* how long a request is tried again; not shifted: the run parks when it fires */
     TIMER_COUNT
 };
 extern const char *const timer_names[TIMER_COUNT];
@@ -204,7 +205,18 @@ struct agent {
     size_t clash_count, clash_capacity;
     int64_t input_tokens, output_tokens;
     int64_t created_at, started_at, finished_at;
-    int64_t timers[TIMER_COUNT]; /* absolute; 0: not set */
+    int64_t timers[TIMER_COUNT]; /* absolute; 0: not set, or its clock stands still */
+    struct {
+        bool stands;
+        bool counted;              /* among the parent's children_standing */
+        int64_t left[TIMER_COUNT]; /* of deadlines that stand still; 0: none */
+    } clock;                       /* clock.c */
+    size_t children_standing;      /* open children whose clocks stand still */
+    enum {
+        HELD_NEVER,
+        HELD_NOW,
+        HELD_EARLIER
+    } held; /* whether the request that is out waits, or was said to wait, for admission */
     struct spent spent;
     struct tree *tree;  /* NULL: it works in its parent's, and so do its children */
     uint64_t last_seq;  /* of this agent's events */
@@ -214,6 +226,8 @@ struct agent {
     size_t plans_made; /* by its calls; most agents make none, and nothing is looked up for them */
 };
 
+/* When the timer fires, absolute; 0: it is not set. For a deadline that stands still: when it would if the clock went on now. */
+int64_t agent_deadline(const struct agent *agent, enum timer_kind kind, int64_t now);
 /* Whether the agent works right now on something outside the core. */
 bool agent_busy(const struct agent *agent);
 const struct call *agent_call(const struct agent *agent, struct str call_id);

@@ -183,5 +183,6 @@ int run_apply(struct run *run, const struct event *e, struct err *err)
     run->seq = e->seq;
     run->last_ts = e->ts;
     run->agents[e->agent_no]->last_seq = e->seq;
+    clock_update(run, run->agents[e->agent_no], e->ts);
     return 0;
 }

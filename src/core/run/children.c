@@ -69,7 +69,7 @@ static struct str task_id_of(struct deciding *d, struct str agent_id)
 /* A deadline that has passed and not fired yet leaves nothing; it must not read as "unlimited". */
 static int64_t wall_left(const struct deciding *d, const struct agent *parent)
 {
-    int64_t at = parent->timers[TIMER_WALL];
+    int64_t at = agent_deadline(parent, TIMER_WALL, d->now);
     return at == 0 ? UNLIMITED : at > d->now ? at - d->now : 0;
 }
 

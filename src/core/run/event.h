@@ -18,7 +18,9 @@
  *   2  a reply or failure settles what it used by itself, unless tokens or dollars are limited; a text that the log has already
  *      is named and not repeated (files that were read for a child, its task, its answer).
  *   3  the lines that follow.
- *      A failure says what is wrong beyond its class (trouble, window, needed). */
+ *      A failure says what is wrong beyond its class (trouble, window, needed).
+ *      Deadlines stand still while an agent waits for a slot or its provider (clock.c). A pause before a retry is not moved by
+ *      the time that no process owned the run. */
 #define EVENT_VERSION 3
 
 struct contract;

@@ -330,14 +330,14 @@ static void print_agent(struct buf *out, const struct agent *a)
     print_list(out, "modified", &a->files_modified);
     buf_printf(out, " clashes=%zu", a->clash_count);
     buf_printf(out,
-               "\n  in=%lld out=%lld at=%lld,%lld,%lld timers=%lld,%lld,%lld,%lld,%lld last=%llu "
-               "ready=%llu "
-               "children=%zu\n",
+               "\n  in=%lld out=%lld at=%lld,%lld,%lld last=%llu ready=%llu children=%zu timers",
                (long long)a->input_tokens, (long long)a->output_tokens, (long long)a->created_at,
-               (long long)a->started_at, (long long)a->finished_at, (long long)a->timers[0],
-               (long long)a->timers[1], (long long)a->timers[2], (long long)a->timers[3],
-               (long long)a->timers[4], (unsigned long long)a->last_seq,
+               (long long)a->started_at, (long long)a->finished_at, (unsigned long long)a->last_seq,
                (unsigned long long)a->ready_seq, a->children_open);
+    for (int i = 0; i < TIMER_COUNT; i++)
+        buf_printf(out, " %lld/%lld", (long long)a->timers[i], (long long)a->clock.left[i]);
+    buf_printf(out, " standing=%d:%zu held=%d\n", (int)a->clock.stands, a->children_standing,
+               (int)a->held);
     print_tree(out, a);
     buf_printf(out, "  reuse=%.*s seen=%llu", STR_FMT(a->reuse_key),
                (unsigned long long)a->changes_seen);

@@ -67,6 +67,12 @@ void timer_set(struct run *run, struct agent *agent, enum timer_kind kind,
 bool timer_first(struct run *run, struct timer *timer);
 void timers_shift(struct run *run, int64_t by);
 
+/* clock.c: deadlines count only while the agent, or a child that it waits for, can work */
+bool clock_stands(const struct agent *agent);
+/* Moves the deadlines that the agent's clock counts, because it waited for so long without being seen to. */
+void clock_shift(struct run *run, struct agent *agent, int64_t by);
+void clock_update(struct run *run, struct agent *agent, int64_t now); /* for run_apply alone */
+
 /* spent.c: an agent's time */
 /* Charges the time up to this event, which is not applied yet. */
 void spent_before(struct run *run, struct agent *agent, const struct event *event);

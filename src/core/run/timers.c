@@ -4,7 +4,7 @@
 
 const char *const timer_names[TIMER_COUNT] = {
     [TIMER_WALL] = "wall",         [TIMER_ATTEMPT] = "attempt", [TIMER_BACKOFF] = "backoff",
-    [TIMER_APPROVAL] = "approval", [TIMER_CALLS] = "calls",
+    [TIMER_APPROVAL] = "approval", [TIMER_CALLS] = "calls",     [TIMER_PATIENCE] = "patience",
 };
 
 static bool before(const struct timer *a, const struct timer *b)
@@ -49,6 +49,7 @@ static void sift_down(struct run *run, size_t i)
 void timer_set(struct run *run, struct agent *agent, enum timer_kind kind, int64_t at)
 {
     agent->timers[kind] = at;
+    agent->clock.left[kind] = 0;
     if (at == 0)
         return;
     run->heap = grow(run->heap, run->heap_count, &run->heap_capacity, sizeof *run->heap);
@@ -81,8 +82,10 @@ void timers_shift(struct run *run, int64_t by)
     for (uint32_t no = 0; no < run->agent_count; no++) {
         struct agent *agent = run->agents[no];
         for (int kind = 0; kind < TIMER_COUNT; kind++) {
+            /* A server's Retry-After goes on whether or not somebody waits for it. */
+            int64_t moved = kind == TIMER_BACKOFF ? 0 : by;
             if (agent->timers[kind] != 0)
-                timer_set(run, agent, (enum timer_kind)kind, agent->timers[kind] + by);
+                timer_set(run, agent, (enum timer_kind)kind, agent->timers[kind] + moved);
         }
     }
 }
