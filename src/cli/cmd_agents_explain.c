@@ -1,5 +1,6 @@
 /* `cadre agents explain`: the contract that a child of this role, or this agent, would get from a root here and now, and where each
  * of its values comes from. Derives it as a run would; starts nothing. */
+#include <math.h>
 #include <stdio.h>
 
 #include "cli/agents.h"
@@ -11,6 +12,7 @@ static const struct option options[] = {
     {"model", "NAME", "as for cadre run"},
     {"base-url", "URL", "as for cadre run"},
     {"mode", "MODE", "as for cadre run"},
+    {"effort", "EFFORT", "as for cadre run"},
     OPTIONS_COMMON,
     OPTION_END,
 };
@@ -131,6 +133,35 @@ static const char *network_source(const struct explained *x)
     return setting_source(x->settings->network, x->defaults.network);
 }
 
+static bool sets(const struct model_params *params, const char *key)
+{
+    if (params == NULL)
+        return false;
+    return strcmp(key, "effort") == 0        ? params->effort.p != NULL
+           : strcmp(key, "temperature") == 0 ? isfinite(params->temperature)
+           : strcmp(key, "top_p") == 0       ? isfinite(params->top_p)
+           : strcmp(key, "seed") == 0        ? params->seed != PARAM_SEED_UNSET
+                                             : params->stop.state == LIST_SET;
+}
+
+/* The uppermost layer that sets it, in the order of derive.c. */
+static const char *param_source(const struct explained *x, const char *key)
+{
+    const struct model_settings *model = settings_model(x->settings, x->child.model.name);
+    bool same = str_eq(x->child.model.name, x->root.model.name);
+    if (strcmp(key, "max_output_tokens") == 0)
+        return params_reason(&x->child.model.params) && model->effort_tokens > model->max_tokens
+                   ? "the model, with room for its effort"
+                   : "model";
+    if (sets(&x->request.params, key))
+        return "profile";
+    if (x->role && sets(settings_role_params(x->settings, str_from(x->role->name)), key))
+        return "role";
+    if (sets(model->params, key))
+        return same ? "parent, from llm.models" : "llm.models";
+    return sets(&x->settings->params, key) ? "parent, from llm" : "not set";
+}
+
 static const struct value_row rows[] = {
     {"model", "model", model_source, NULL},
     {"model", "pool", model_source, NULL},
@@ -172,6 +203,7 @@ static int fill_agent(struct explained *x, const struct plane *plane, struct str
     x->request.allowed_models = models.allowed_models;
     x->request.allowed_tools = tool_normal_list(&x->arena, &found->profile.allowed_tools);
     x->request.profile_id = found->profile.id;
+    x->request.params = agent_profile_params(&found->profile);
     x->request.agent_id = agent->agent_id;
     x->request.skills =
         registry_skills(&x->arena, &x->root.permissions.skills, &found->profile, agent);
@@ -255,6 +287,13 @@ static void show(struct output *output, const struct explained *x, const struct 
         show_row(output, x, rows[i].section, rows[i].key,
                  js_get(js_get(contract, rows[i].section), rows[i].key),
                  rows[i].source ? rows[i].source(x) : rows[i].fixed);
+    static const char *const params[] = {"effort", "temperature", "top_p",
+                                         "seed",   "stop",        "max_output_tokens"};
+    for (size_t i = 0; i < sizeof params / sizeof params[0]; i++) {
+        value = js_get(js_get(js_get(contract, "model"), "params"), params[i]);
+        if (js_kind(value) != JS_ABSENT)
+            show_row(output, x, "model.params", params[i], value, param_source(x, params[i]));
+    }
     for (void *i = js_next(budget, NULL, &key, &value); i; i = js_next(budget, i, &key, &value))
         show_row(output, x, "execution.budget", key.p, value, budget_source(x, key.p));
 }

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#define OPTIONS_MAX 24
+#define OPTIONS_MAX 32
 #define OPERANDS_MAX 4
 
 struct option {

@@ -11,6 +11,7 @@
     {"model", "NAME", "the model to use"},                                                         \
         {"base-url", "URL", "its server, for example http://127.0.0.1:8080/v1"},                   \
         {"api", "API", "what the server speaks: openai, anthropic or responses"},                  \
+        {"effort", "EFFORT", "how hard the model reasons: none, minimal, low, medium, high, max"}, \
         {"max-cost", "DOLLARS", "stop when this much is spent"},                                   \
         {"timeout", "TIME", "stop after this long: 90s, 5m"},                                      \
         {"workspace", "DIR", "the directory to work in (default: the current one)"},               \

@@ -75,6 +75,7 @@ void wire_flags(const struct arguments *arguments, struct config_flags *flags)
         {"max-cost", &flags->max_cost},
         {"timeout", &flags->timeout},
         {"max-concurrent", &flags->max_concurrent},
+        {"effort", &flags->effort},
     };
     *flags = (struct config_flags){0};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -193,6 +193,7 @@ static int read_flags(struct loader *loader)
         {KEY_COST, "--max-cost", flags->max_cost},
         {KEY_WALL, "--timeout", flags->timeout},
         {KEY_MAX_CONCURRENT, "--max-concurrent", flags->max_concurrent},
+        {KEY_LLM_EFFORT, "--effort", flags->effort},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         if (table[i].text.p && config_entries_flag(loader->config->entries, table[i].key,
@@ -300,10 +301,12 @@ int config_load(const struct config_flags *flags, const struct config_environmen
     fill_settings(config);
     fill_tools(config);
     if (config_models(config, flags, environment, err) != 0 ||
-        config_recordings(config, environment, err) != 0 || config_providers(config, err) != 0 ||
-        config_profiles(config, err) != 0 || config_cost(config, err) != 0 ||
-        config_sandbox(config, err) != 0 || config_web(config, err) != 0 ||
-        find_store(&loader) != 0)
+        config_recordings(config, environment, err) != 0)
+        goto out;
+    config_params(config);
+    if (config_providers(config, err) != 0 || config_profiles(config, err) != 0 ||
+        config_cost(config, err) != 0 || config_sandbox(config, err) != 0 ||
+        config_web(config, err) != 0 || find_store(&loader) != 0)
         goto out;
     struct str folder = user_folder(&loader, "XDG_CONFIG_HOME", ".config");
     if (folder.p)

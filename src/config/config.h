@@ -13,6 +13,7 @@ struct config_flags {
     struct str config_file; /* --config; a relative path starts at the workspace */
     struct str api, base_url, model, mode, store;
     struct str max_cost, timeout, max_concurrent; /* texts as typed: "2.50", "90s" or "5m", "8" */
+    struct str effort;
 };
 
 struct config;

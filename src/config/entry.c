@@ -164,6 +164,7 @@ static int check_file(const struct walk *walk, const struct yaml_node *node, str
 static const char *item_expected(enum config_type type)
 {
     return type == TYPE_FILES      ? "a path"
+           : type == TYPE_STOPS    ? "a text"
            : type == TYPE_TOOLS    ? "a tool"
            : type == TYPE_COMMANDS ? "a command"
                                    : "a name";
@@ -177,6 +178,9 @@ static int read_names(const struct walk *walk, const struct config_key *key,
     if (key->type != TYPE_NAMES && list->count > NAMES_MAX)
         return config_error(&list->place, EXCERPT_LINE, walk->err, "expected at most %d items",
                             NAMES_MAX);
+    if (key->type == TYPE_STOPS && list->count > PARAM_STOPS_MAX)
+        return config_error(&list->place, EXCERPT_LINE, walk->err, "expected at most %d texts",
+                            PARAM_STOPS_MAX);
     value->names = arena_alloc(walk->entries->arena, list->count * sizeof *value->names);
     for (const struct yaml_node *item = list->first; item; item = item->next) {
         struct str text = item->text;
@@ -197,7 +201,7 @@ static int read_value(const struct walk *walk, const struct config_key *key,
     if (key->type == TYPE_SCHEMA)
         return config_schema_read(walk->entries->arena, node, &value->text, walk->err);
     if (key->type == TYPE_NAMES || key->type == TYPE_FILES || key->type == TYPE_TOOLS ||
-        key->type == TYPE_COMMANDS)
+        key->type == TYPE_COMMANDS || key->type == TYPE_STOPS)
         return read_names(walk, key, node, value);
     if (node->kind != YAML_SCALAR ||
         (yaml_is_null(node) && key->type != TYPE_LIMIT && key->type != TYPE_MONEY)) {

@@ -192,6 +192,9 @@ static const char *const expected_texts[TYPE_COUNT_OF_TYPES] = {
     [TYPE_SPEED] = "instant or recorded",
     [TYPE_SCHEMA] = "a JSON Schema",
     [TYPE_NETWORK] = "none, relay or full",
+    [TYPE_EFFORT] = "none, minimal, low, medium, high, xhigh or max",
+    [TYPE_DECIMAL] = "a number",
+    [TYPE_STOPS] = "a list of at most 4 texts",
     [TYPE_SEARCH] = "searxng, brave or tavily",
 };
 
@@ -203,6 +206,6 @@ const char *config_type_expected(enum config_type type)
 void config_key_expected(const struct config_key *key, struct buf *out)
 {
     buf_text(out, expected_texts[key->type]);
-    if (key->type == TYPE_COUNT || key->type == TYPE_LIMIT)
+    if (key->type == TYPE_COUNT || key->type == TYPE_LIMIT || key->type == TYPE_DECIMAL)
         buf_printf(out, " from %lld to %lld", (long long)key->minimum, (long long)key->maximum);
 }

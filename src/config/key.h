@@ -35,6 +35,9 @@ enum config_type {
     TYPE_SCHEMA,   /* a JSON Schema for answers; its compact JSON inside */
     TYPE_SEARCH,   /* a kind of search service */
     TYPE_NETWORK,
+    TYPE_EFFORT,  /* how hard a model reasons: one of effort_names */
+    TYPE_DECIMAL, /* a number with at most six digits behind the point; millionths inside */
+    TYPE_STOPS,   /* a list of at most PARAM_STOPS_MAX texts */
     TYPE_COUNT_OF_TYPES
 };
 
@@ -42,6 +45,21 @@ enum config_type {
  * user's file does not have; all else widens, and so does any value of a key that WIDENS: that takes the user's trust. NEVER: not
  * even then. */
 enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_ADDS };
+
+/* Effort and sampling, the same five keys in each place that may set them. */
+/* clang-format off */
+#define CONFIG_PARAMS(X, ID, PATH, PROJECT, WHOSE) \
+    X(ID##EFFORT, PATH "effort", EFFORT, PROJECT, "", 0, 0, \
+      "How hard the model reasons" WHOSE) \
+    X(ID##TEMPERATURE, PATH "temperature", DECIMAL, PROJECT, "", 0, 2, \
+      "Sampling temperature" WHOSE) \
+    X(ID##TOP_P, PATH "top_p", DECIMAL, PROJECT, "", 0, 1, \
+      "Share of the probability that is sampled from" WHOSE) \
+    X(ID##STOP, PATH "stop", STOPS, PROJECT, "", 0, 0, \
+      "Texts that end an answer" WHOSE) \
+    X(ID##SEED, PATH "seed", COUNT, PROJECT, "", 0, 9007199254740991, \
+      "Seed for sampling, where the server takes one" WHOSE)
+/* clang-format on */
 
 /* X(ID, path, type, project, default, minimum, maximum, meaning). A default of "" means that there is none. */
 /* clang-format off */
@@ -88,12 +106,14 @@ enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_AD
       "Dollars for a million input tokens that the server puts into its cache. Without it: the built-in price, else as other input.") \
     X(MODEL_TEXT_CALLS, "llm.models.*.text_tool_calls", SWITCH, WIDENS, "false", 0, 1, \
       "Whether tool calls that the model writes into its text are read as calls: `<tool_call>{…}</tool_call>` and `<function=NAME>…</function>`, for tools it was offered. For servers that do not do that themselves.") \
+    CONFIG_PARAMS(X, MODEL_, "llm.models.*.", WIDENS, ", of agents with this model. Without it: `llm`'s own, else the server's default.") \
     X(POOL_MODEL, "llm.pools.*[].model", TEXT, WIDENS, "", 0, 0, \
       "A model of the pool. A call that fails goes to the next one.") \
     X(DEFAULT_POOL, "llm.default_pool", TEXT, WIDENS, "default", 0, 0, \
       "The pool that runs use. Without such a pool: the only model of `llm.models`.") \
     X(ALLOWED_MODELS, "llm.allowed_models", NAMES, WIDENS, "", 0, 0, \
       "Names of models that runs may use. Without it: all of `llm.models`.") \
+    CONFIG_PARAMS(X, LLM_, "llm.", WIDENS, ", where the model has no value of its own. Children have their parent's unless their role, profile or call says otherwise.") \
     X(SUB_AGENT_ENABLED, "sub_agent.enabled", SWITCH, NARROWS, "true", 0, 1, \
       "Whether agents may start children.") \
     X(MAX_DEPTH, "sub_agent.max_depth", COUNT, NARROWS, "2", 0, 16, \
@@ -156,6 +176,7 @@ enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_AD
       "Commands for `sh` that must succeed before the child's work counts as done. They run in the sandbox, in its workspace; one that fails is told to it twice, then it fails. Without this key: those of its role.") \
     X(PROFILE_NETWORK, "tools.spawn.profiles.*.network", NETWORK, ADDS, "", 0, 0, \
       "What the child's commands reach, where that is less than its parent's. Without this key: as its parent's.") \
+    CONFIG_PARAMS(X, PROFILE_, "tools.spawn.profiles.*.", ADDS, ", of children with this profile.") \
     X(ROLE_CHECKS, "roles.*.outputs.checks", COMMANDS, WIDENS, "", 0, 0, \
       "The same for children with this role. Without this key: those of `sub_agent.outputs.checks`.") \
     X(CHILD_CHECKS, "sub_agent.outputs.checks", COMMANDS, WIDENS, "", 0, 0, \
@@ -174,6 +195,7 @@ enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_AD
       "Whether `web_fetch` may reach addresses that are not public: this machine, the local network, link-local and other reserved ranges.") \
     X(ROLE_DIRECTORIES, "roles.*.write_directories", NAMES, WIDENS, "", 0, 0, \
       "For `tester` alone: names of directories, at any depth, that it may write to besides `test`, `tests`, `spec` and `__tests__`.") \
+    CONFIG_PARAMS(X, ROLE_, "roles.*.", ADDS, ", of children with this role.") \
     X(ROLE_NETWORK, "roles.*.network", NETWORK, NARROWS, "full", 0, 0, \
       "What commands of children with this role reach, where that is less than their parent's.") \
     X(ACCESS_NETWORK, "access.network", NETWORK, NARROWS, "none", 0, 0, \

@@ -176,6 +176,7 @@ static int model_fill(struct config *config, const struct config_entry *object,
         .text_tool_calls = number_of(config, KEY_MODEL_TEXT_CALLS, name) != 0 ? TEXT_CALLS_READ
                                                                               : TEXT_CALLS_ARE_TEXT,
     };
+    model->params = config_params_of(config, PARAMS_OF_MODEL, name);
     if (!output && model->max_tokens > model->max_context_tokens / 2)
         model->max_tokens = model->max_context_tokens / 2;
     if (model->max_tokens >= model->max_context_tokens)

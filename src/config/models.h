@@ -18,6 +18,16 @@ int config_providers(struct config *config, struct err *err) NODISCARD;
 int config_sandbox(struct config *config, struct err *err) NODISCARD;
 /* Fills config->web. */
 int config_web(struct config *config, struct err *err) NODISCARD;
+/* Whose effort and sampling. */
+enum params_place { PARAMS_OF_RUN, PARAMS_OF_MODEL, PARAMS_OF_ROLE, PARAMS_OF_PROFILE };
+/* What the keys of this place set; name: of the model, role or profile, empty for the run. */
+void config_params_read(struct config *config, enum params_place place, struct str name,
+                        struct model_params *params);
+/* The same in the config's arena; NULL: nothing is set. */
+const struct model_params *config_params_of(struct config *config, enum params_place place,
+                                            struct str name);
+/* Fills settings.params and role_params; config_models comes first. */
+void config_params(struct config *config);
 /* The root's cost limit: one that was set needs prices; the default holds where they are known. */
 int config_cost(struct config *config, struct err *err) NODISCARD;
 /* "there is no WHAT 'name'; did you mean …": for a reference to a name that no entry of `among` has. Returns -1. */

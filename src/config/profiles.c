@@ -160,6 +160,7 @@ int config_profiles(struct config *config, struct err *err)
             .schema = schema_of(config, name),
             .checks = checks_of(config, KEY_PROFILE_CHECKS, name),
             .network = network_of(config, name),
+            .params = config_params_of(config, PARAMS_OF_PROFILE, name),
         };
     }
     return 0;

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "base/json.h"
 #include "base/utf8.h"
 #include "core/contract/money.h"
 #include "core/contract/settings.h"
@@ -43,23 +44,29 @@ bool config_duration_parse(struct str text, int64_t plain_unit_ms, int64_t *ms)
     return config_whole_parse(text, &number) && !__builtin_mul_overflow(number, unit_ms, ms);
 }
 
-/* Decimal dollars to nano-dollars: digits, and at most nine behind a point. */
-static bool dollars_parse(struct str text, int64_t *nano)
+/* Digits, and at most `places` (up to nine) behind a point; *out counts units of the last place. */
+static bool decimal_parse(struct str text, size_t places, int64_t *out)
 {
     const char *point = text.n ? memchr(text.p, '.', text.n) : NULL;
     struct str whole = {text.p, point ? (size_t)(point - text.p) : text.n};
-    int64_t dollars = 0, fraction = 0;
-    if (!config_whole_parse(whole, &dollars) || dollars > DOLLARS_MAX)
+    int64_t number = 0, fraction = 0;
+    if (!config_whole_parse(whole, &number) || number > DOLLARS_MAX)
         return false;
-    if (point) {
-        struct str digits = {point + 1, text.n - whole.n - 1};
-        if (digits.n > 9 || !config_whole_parse(digits, &fraction))
-            return false;
-        for (size_t i = digits.n; i < 9; i++)
-            fraction *= 10;
+    struct str digits = {point ? point + 1 : "0", point ? text.n - whole.n - 1 : 1};
+    if (digits.n > places || !config_whole_parse(digits, &fraction))
+        return false;
+    for (size_t i = 0; i < places; i++) {
+        number *= 10;
+        fraction *= i >= digits.n ? 10 : 1;
     }
-    *nano = dollars * NANO_PER_DOLLAR + fraction;
-    return *nano <= DOLLARS_MAX * NANO_PER_DOLLAR;
+    *out = number + fraction;
+    return true;
+}
+
+/* Decimal dollars to nano-dollars. */
+static bool dollars_parse(struct str text, int64_t *nano)
+{
+    return decimal_parse(text, 9, nano) && *nano <= DOLLARS_MAX * NANO_PER_DOLLAR;
 }
 
 static bool url_ok(struct str url)
@@ -117,6 +124,8 @@ static bool number_parse(const struct config_key *key, struct str text, enum yam
         return config_duration_parse(text, 1, number);
     case TYPE_MONEY:
         return style == YAML_PLAIN && dollars_parse(text, number);
+    case TYPE_DECIMAL:
+        return style == YAML_PLAIN && decimal_parse(text, 6, number);
     case TYPE_PRICE:
         if (style != YAML_PLAIN || !dollars_parse(text, number))
             return false;
@@ -163,6 +172,8 @@ static int range_check(const struct config_key *key, int64_t number, struct err 
         if (number > key->maximum)
             return err_set(err, ERR_CONFIG, "expected at most 31 days");
         return 0;
+    case TYPE_DECIMAL:
+        return number < key->minimum * 1000000 || number > key->maximum * 1000000 ? -1 : 0;
     case TYPE_IDLE:
         return number == 0 || (number >= key->minimum && number <= key->maximum) ? 0 : -1;
     case TYPE_MONEY:
@@ -194,6 +205,8 @@ static bool text_ok(const struct config_key *key, struct str text)
         return url_ok(text);
     case TYPE_VARIABLE:
         return variable_ok(text);
+    case TYPE_EFFORT:
+        return effort_known(text);
     case TYPE_SEARCH:
         return str_is(text, "searxng") || str_is(text, "brave") || str_is(text, "tavily");
     default:
@@ -222,7 +235,8 @@ static int expected(const struct config_key *key, struct str found, struct err *
 static bool is_textual(enum config_type type)
 {
     return type == TYPE_TEXT || type == TYPE_PROSE || type == TYPE_FILE || type == TYPE_POOL ||
-           type == TYPE_API || type == TYPE_URL || type == TYPE_VARIABLE || type == TYPE_SEARCH;
+           type == TYPE_API || type == TYPE_URL || type == TYPE_VARIABLE || type == TYPE_SEARCH ||
+           type == TYPE_EFFORT;
 }
 
 int config_value_parse(const struct config_key *key, struct str text, enum yaml_style style,
@@ -310,6 +324,21 @@ void config_value_print(const struct config_key *key, const struct config_value 
         else
             buf_int(out, value->number);
         return;
+    case TYPE_DECIMAL: {
+        char number[32];
+        snprintf(number, sizeof number, "%g", (double)value->number / 1e6);
+        buf_text(out, number);
+        return;
+    }
+    case TYPE_STOPS: {
+        struct jw w;
+        jw_init(&w, out);
+        jw_array(&w);
+        for (size_t i = 0; i < value->name_count; i++)
+            jw_str(&w, value->names[i].text);
+        jw_end_array(&w);
+        return;
+    }
     case TYPE_SCHEMA:
     case TYPE_PROSE: {
         struct str shown = utf8_cut_chars(value->text, PROSE_SHOWN);

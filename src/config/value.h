@@ -13,7 +13,7 @@ struct config_name {
 struct config_value {
     int64_t number;  /* numbers, switches, modes, permissions, gates; UNLIMITED (-1) for null */
     struct str text; /* of textual types */
-    struct config_name *names; /* of TYPE_NAMES, TYPE_FILES, TYPE_TOOLS, TYPE_COMMANDS */
+    struct config_name *names; /* of TYPE_NAMES, TYPE_FILES, TYPE_TOOLS, TYPE_COMMANDS, TYPE_STOPS */
     size_t name_count;
 };
 

@@ -149,6 +149,12 @@ class Delegation(unittest.TestCase):
                               tester["execution.budget.tool_calls"]["from"]), (20, "role"))
             self.assertEqual(tester["permissions.spawn_roles"]["value"], ["reviewer"])
             self.assertEqual(space.run(["agents", "explain", "nobody"]).returncode, 2)
+            hard = {line["field"]: line
+                    for line in json_lines(space.run(["agents", "explain", "tester", "--effort", "high", "--json"]).stdout)}
+            self.assertEqual((hard["model.params.effort"]["value"], hard["model.params.effort"]["from"]),
+                             ("high", "parent, from llm"))
+            self.assertEqual((tester["model.params.effort"]["value"], tester["model.params.effort"]["from"]),
+                             (None, "not set"))
 
     def test_a_pinned_profile_rules_the_root(self):
         self.run_root(rule("ROOT", 0, text="done"), before=[["pin", "@writer", "--global"]])

@@ -77,7 +77,9 @@ static void print_control(struct arena *arena, struct jw *w)
                                                  .provider = STR("p"),
                                                  .model = STR("m"),
                                                  .context_window = UNLIMITED,
-                                                 .temperature = NAN};
+                                                 .temperature = NAN,
+                                                 .top_p = NAN,
+                                                 .seed = UNLIMITED};
     control.profiles[1] = control.profiles[0];
     control.profiles[1].id = STR("profile:maker");
     list_add(arena, &control.profiles[0].allowed_tools, STR("read"));

@@ -40,7 +40,9 @@ static inline int setup(void **state)
                                            15000,
                                            UNLIMITED,
                                            UNLIMITED,
-                                           TEXT_CALLS_ARE_TEXT};
+                                           TEXT_CALLS_ARE_TEXT,
+                                           0,
+                                           NULL};
     f->models[1] = f->models[0];
     f->models[1].name = STR("large");
     f->models[2] = f->models[0];

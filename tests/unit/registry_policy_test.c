@@ -268,7 +268,9 @@ static void make_control(struct fixture *f)
                                          .provider = STR("p"),
                                          .model = STR("m"),
                                          .context_window = UNLIMITED,
-                                         .temperature = NAN};
+                                         .temperature = NAN,
+                                         .top_p = NAN,
+                                         .seed = UNLIMITED};
     profiles[1] = profiles[2] = profiles[0];
     profiles[1].id = STR("profile:writer:v1");
     profiles[2].id = STR("profile:reader");

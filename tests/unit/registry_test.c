@@ -224,7 +224,8 @@ static void a_full_profile_reads_and_prints_the_same(void **state)
     const char *text =
         "{\"id\":\"profile:writer:v1\",\"description\":\"Writes\",\"provider\":\"local\","
         "\"model\":\"qwen3-coder\",\"allowed_models\":[\"small\"],\"allowed_skills\":[],"
-        "\"allowed_tools\":[\"read\"],\"context_window\":32768,\"temperature\":0.25,"
+        "\"allowed_tools\":[\"read\"],\"context_window\":32768,\"effort\":\"high\","
+        "\"temperature\":0.25,\"top_p\":0.5,\"stop\":[\"END\"],\"seed\":7,"
         "\"system_prompt\":\"You write.\\nWell.\",\"output_schema\":{\"type\":\"object\"}}";
     assert_int_equal(parse_profile(f, STR_NONE, text), 0);
     check_str(printed(f, print_profile), text);
@@ -267,6 +268,9 @@ static void every_rule_of_a_profile_is_enforced(void **state)
          "must be a whole number from 1024 to 1000000000"},
         {PROFILE("\"temperature\":3"), "temperature", "must be a number from 0 to 2"},
         {PROFILE("\"temperature\":\"hot\""), "temperature", "must be a number from 0 to 2"},
+        {PROFILE("\"top_p\":1.5"), "top_p", "must be a number from 0 to 1"},
+        {PROFILE("\"effort\":\"enormous\""), "effort",
+         "must match none, minimal, low, medium, high, xhigh or max"},
         {PROFILE("\"system_prompt\":\"a\\u001b[0m\""), "system_prompt",
          "must not have control characters"},
         {PROFILE("\"output_schema\":[]"), "output_schema",

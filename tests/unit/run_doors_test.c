@@ -290,6 +290,29 @@ static void a_subtask_that_spent_its_budget_is_no_failure(void **state)
     rig_contains(answer(rig, 0)->text, "2 of 2 subtasks completed");
 }
 
+/* --- effort ---------------------------------------------------------------------------------------- */
+
+static void each_door_takes_an_effort_for_its_children(void **state)
+{
+    static const struct {
+        const char *door, *arguments;
+    } rows[] = {
+        {"spawn_agent", "{\"task\":\"a\",\"effort\":\"high\"}"},
+        {"fan_out", "{\"tasks\":[{\"task\":\"b\",\"effort\":\"high\"}]}"},
+        {"delegate_task", "{\"plan\":\"p\",\"subtasks\":[{\"task\":\"c\",\"effort\":\"high\"}]}"},
+    };
+    struct rig *rig = *state;
+    rig_open_doors(rig);
+    rig_start(rig, "do it");
+    for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        CALLS(rig, 0, {rows[i].door, rows[i].arguments});
+        if (!str_is(rig_agent(rig, i + 1)->contract.model.params.effort, "high"))
+            fail_msg("%s lost the effort", rows[i].door);
+        rig_say(rig, i + 1, "done");
+    }
+    assert_null(rig_agent(rig, 0)->contract.model.params.effort.p);
+}
+
 /* --- bad input ------------------------------------------------------------------------------------- */
 
 struct bad {
@@ -329,6 +352,10 @@ static const struct bad bad_calls[] = {
      SUBTASK("{\"task\":\"b\"},{\"task\":\"c\"},{\"task\":\"d\"},{\"task\":\"e\"},"
              "{\"task\":\"f\"}"),
      "Maximum 5 subtasks"},
+    {"spawn_agent", "{\"task\":\"x\",\"effort\":\"enormous\"}",
+     "effort must be one of none, minimal, low"},
+    {"delegate_task", SUBTASK("{\"task\":\"b\",\"effort\":7}"),
+     "subtasks[1]: effort must be a string"},
     {"spawn_agent", "{\"task\":\"x\",\"role\":\"pilot\"}", "unknown role \"pilot\""},
     {"spawn_agent", "{\"task\":\"x\",\"allowed_tools\":[\"fly\"]}", "unknown tool \"fly\""},
     {"spawn_agent", "{\"task\":\"x\",\"max_tool_calls\":-1}", "maxToolCalls must be positive"},
@@ -504,6 +531,7 @@ int main(void)
         RIG_TEST(what_runs_beside_a_failed_subtask_goes_on_to_its_end),
         RIG_TEST(a_subtask_that_spent_its_budget_is_no_failure),
         RIG_TEST(bad_arguments_are_refused_with_a_reason_and_counted),
+        RIG_TEST(each_door_takes_an_effort_for_its_children),
         RIG_TEST(calls_with_one_id_are_answered_each_on_their_own),
         RIG_TEST(huge_arguments_are_refused),
         RIG_TEST(beyond_the_depth_every_door_is_refused_in_the_words_of_the_contract),

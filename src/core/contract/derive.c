@@ -206,6 +206,32 @@ static int pool_model(struct derivation *d, struct str pool_name, struct str *na
                    pool_name.p, pool ? "has no model that is allowed here" : "is not configured");
 }
 
+static void layer_params(struct model_params *params, const struct model_params *upper)
+{
+    if (upper)
+        params_layer(params, upper);
+}
+
+/* Effort and sampling. Later wins: config or the parent, the model, the role, profile and call. A child with its
+ * parent's model keeps what the parent has: that is what the model's own came to, or what was put over it. */
+static int choose_params(struct derivation *d, struct err *err)
+{
+    struct model_params *params = &d->out->model.params;
+    bool same = d->parent && str_eq(d->parent->model.name, d->model->name);
+    if (d->request->params.effort.p && !effort_known(d->request->params.effort))
+        return err_set(err, ERR_USAGE,
+                       "effort must be one of none, minimal, low, medium, high, xhigh, max");
+    *params = d->parent ? d->parent->model.params : d->settings->params;
+    if (!same)
+        layer_params(params, d->model->params);
+    if (d->role)
+        layer_params(params, settings_role_params(d->settings, str_from(d->role->name)));
+    params_layer(params, &d->request->params);
+    bool room = params_reason(params) && d->model->effort_tokens > d->model->max_tokens;
+    params->max_output_tokens = room ? d->model->effort_tokens : d->model->max_tokens;
+    return 0;
+}
+
 static int choose_model(struct derivation *d, struct err *err)
 {
     struct contract *out = d->out;
@@ -227,15 +253,12 @@ static int choose_model(struct derivation *d, struct err *err)
     out->model.name = arena_copy(d->arena, d->model->name);
     out->model.provider = arena_copy(d->arena, d->model->provider);
     out->model.model = arena_copy(d->arena, d->model->model);
-    out->model.params = d->parent ? d->parent->model.params : d->settings->params;
-    params_layer(&out->model.params, &d->request->params);
     /* A model that was named is pinned: no other stands in for it. */
     struct str pool = pooled      ? d->request->pool
                       : d->parent ? d->parent->model.pool
                                   : d->settings->default_pool;
     out->model.pool = d->request->model.p ? STR_NONE : arena_copy(d->arena, pool);
-    out->model.params.max_output_tokens = d->model->max_tokens;
-    return 0;
+    return choose_params(d, err);
 }
 
 /* Layers: each overwrites what it has an opinion on */

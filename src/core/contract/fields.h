@@ -55,6 +55,8 @@ extern const struct field limits_fields[]; /* of struct limits; in settings.c */
 extern const struct field params_fields[]; /* of struct model_params; in params.c */
 /* struct model_params: an object; a missing key leaves it, one that sets nothing is not printed */
 extern const struct field_kind field_params_if_any;
+/* const struct model_params *: the same; NULL sets nothing. For structs that are never owned. */
+extern const struct field_kind field_params_pointer;
 
 /* Whether every key must be there, or absent ones leave the struct as it is. Unknown keys are
  * always refused. */

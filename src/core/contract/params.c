@@ -42,6 +42,12 @@ void params_layer(struct model_params *params, const struct model_params *upper)
         params->max_output_tokens = upper->max_output_tokens;
 }
 
+bool params_reason(const struct model_params *params)
+{
+    return params->effort.p && !str_is(params->effort, "none") &&
+           !str_is(params->effort, "minimal");
+}
+
 bool params_are_unset(const struct model_params *params)
 {
     return !params->effort.p && !isfinite(params->temperature) && !isfinite(params->top_p) &&
@@ -132,3 +138,24 @@ static void params_own(struct arena *arena, const void *like, void *at)
 
 const struct field_kind field_params_if_any = {params_print, params_parse, params_absent,
                                                params_own};
+
+static void pointer_print(struct jw *w, const void *at)
+{
+    params_print(w, *(const struct model_params *const *)at);
+}
+
+static int pointer_parse(struct arena *arena, const struct js *value, const char *where, void *at,
+                         struct err *err)
+{
+    struct model_params *params = arena_alloc(arena, sizeof *params);
+    *(const struct model_params **)at = params;
+    return params_parse(arena, value, where, params, err);
+}
+
+static bool pointer_absent(const void *at)
+{
+    const struct model_params *params = *(const struct model_params *const *)at;
+    return params == NULL || params_are_unset(params);
+}
+
+const struct field_kind field_params_pointer = {pointer_print, pointer_parse, pointer_absent, NULL};

@@ -24,6 +24,8 @@ void params_init(struct model_params *params); /* nothing is set */
 /* Each parameter that `upper` sets replaces that of `params`. Views are shared, not copied. */
 void params_layer(struct model_params *params, const struct model_params *upper);
 
+/* Whether the model is asked to reason, so that its answers need room for it. */
+bool params_reason(const struct model_params *params);
 bool params_are_unset(const struct model_params *params);
 
 #endif

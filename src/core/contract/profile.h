@@ -2,7 +2,7 @@
 #ifndef CADRE_CORE_CONTRACT_PROFILE_H
 #define CADRE_CORE_CONTRACT_PROFILE_H
 
-#include "core/contract/list.h"
+#include "core/contract/params.h"
 
 struct profile {
     struct str name;
@@ -14,6 +14,7 @@ struct profile {
     struct list checks; /* commands that the child's work must pass; absent: the role's */
     struct str network; /* of the child's processes; empty: the role's, else the parent's */
     struct str schema;  /* of the child's answer, compact JSON, or STR_NONE */
+    const struct model_params *params; /* effort and sampling; NULL: none is set */
 };
 
 struct settings;

@@ -63,10 +63,13 @@ struct agent_profile {
     struct str provider, model; /* as llm.providers and the provider call them */
     struct list allowed_models; /* that an override may choose besides `model` */
     struct list allowed_skills, allowed_tools;
-    int64_t context_window;   /* tokens; UNLIMITED: the model's own */
-    double temperature;       /* NaN: unset */
-    struct str system_prompt; /* STR_NONE: none */
-    struct str output_schema; /* of answers: compact JSON; STR_NONE: none */
+    int64_t context_window;    /* tokens; UNLIMITED: the model's own */
+    struct str effort;         /* STR_NONE: unset */
+    double temperature, top_p; /* NaN: unset */
+    struct list stop;          /* absent: unset */
+    int64_t seed;              /* UNLIMITED: unset */
+    struct str system_prompt;  /* STR_NONE: none */
+    struct str output_schema;  /* of answers: compact JSON; STR_NONE: none */
 };
 
 bool profile_id_valid(struct str id); /* ^profile:[a-z0-9_.:\-]{1,120}$ */
@@ -75,6 +78,8 @@ bool profile_id_valid(struct str id); /* ^profile:[a-z0-9_.:\-]{1,120}$ */
 int agent_profile_parse(struct arena *arena, struct str id, const struct js *value,
                         struct agent_profile *out, struct problems *problems) NODISCARD;
 void agent_profile_print(const struct agent_profile *profile, struct jw *w); /* with its id */
+/* Its effort and sampling. Views are the profile's. */
+struct model_params agent_profile_params(const struct agent_profile *profile);
 const struct agent_profile *agent_profile_find(const struct agent_profile *profiles, size_t count,
                                                struct str id); /* NULL: none */
 

@@ -36,7 +36,13 @@ static const struct record_field profile_fields[] = {
     {"allowed_tools", RECORD_NAMES_IF_PRESENT, RECORD_OPTIONAL, AT(allowed_tools), NAMES},
     {"context_window", RECORD_COUNT, RECORD_OPTIONAL, AT(context_window), CONTEXT_WINDOW_MIN,
      CONTEXT_WINDOW_MAX, 0, NULL, NULL},
+    {"effort", RECORD_LINE, RECORD_OPTIONAL, AT(effort), 0, 16, 0, effort_known,
+     "none, minimal, low, medium, high, xhigh or max"},
     {"temperature", RECORD_NUMBER, RECORD_OPTIONAL, AT(temperature), 0, 2, 0, NULL, NULL},
+    {"top_p", RECORD_NUMBER, RECORD_OPTIONAL, AT(top_p), 0, 1, 0, NULL, NULL},
+    {"stop", RECORD_NAMES_IF_PRESENT, RECORD_OPTIONAL, AT(stop), 0, PARAM_STOPS_MAX,
+     REGISTRY_NAME_MAX, NULL, NULL},
+    {"seed", RECORD_COUNT, RECORD_OPTIONAL, AT(seed), 0, INT64_C(9007199254740991), 0, NULL, NULL},
     {"system_prompt", RECORD_TEXT, RECORD_OPTIONAL, AT(system_prompt), LINE(PROFILE_PROMPT_MAX)},
     {"output_schema", RECORD_SCHEMA, RECORD_OPTIONAL, AT(output_schema), LINE(0)},
     {0},
@@ -64,6 +70,19 @@ int agent_profile_parse(struct arena *arena, struct str id, const struct js *val
 void agent_profile_print(const struct agent_profile *profile, struct jw *w)
 {
     record_fields_print(profile_fields, w, profile);
+}
+
+struct model_params agent_profile_params(const struct agent_profile *profile)
+{
+    struct model_params params;
+    params_init(&params);
+    params.effort = profile->effort;
+    params.temperature = profile->temperature;
+    params.top_p = profile->top_p;
+    params.stop = profile->stop;
+    if (profile->seed != UNLIMITED)
+        params.seed = profile->seed;
+    return params;
 }
 
 const struct agent_profile *agent_profile_find(const struct agent_profile *profiles, size_t count,

@@ -68,6 +68,8 @@ static const struct field model_fields[] = {
     {"price_cached", &field_price_if_known, MODEL(price_cached_nano), NULL},
     {"price_cache_write", &field_price_if_known, MODEL(price_cache_write_nano), NULL},
     {"text_tool_calls", &field_switch_if_on, MODEL(text_tool_calls), NULL},
+    {"effort_tokens", &field_count_if_any, MODEL(effort_tokens), NULL},
+    {"params", &field_params_pointer, MODEL(params), NULL},
     {0},
 };
 #undef MODEL
@@ -149,6 +151,7 @@ static const struct field profile_fields[] = {
     {"schema", &field_json_if_any, PROFILE(schema), NULL},
     {"network", &field_text_if_any, PROFILE(network), NULL},
     {"checks", &field_list_if_set, PROFILE(checks), NULL},
+    {"params", &field_params_pointer, PROFILE(params), NULL},
     {0},
 };
 #undef PROFILE
@@ -411,6 +414,7 @@ static const struct field settings_fields[] = {
     {"skills", &skills_kind, 0, NULL},
     {"network", &network_kind, 0, NULL},
     {"role_networks", &role_networks_kind, 0, NULL},
+    {"role_params", &role_params_kind, 0, NULL},
     {0},
 };
 #undef SETTING

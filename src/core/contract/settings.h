@@ -29,6 +29,9 @@ struct model_settings {
     /* Of input that the provider had cached, or puts into its cache; UNLIMITED: as other input. */
     int64_t price_cached_nano, price_cache_write_nano;
     enum { TEXT_CALLS_ARE_TEXT, TEXT_CALLS_READ } text_tool_calls; /* calls written as text */
+    /* Output limit of agents that have an effort: reasoning counts as output. 0: max_tokens. */
+    int64_t effort_tokens;
+    const struct model_params *params; /* of this model; NULL: none is set */
 };
 
 /* Models that stand in for each other, in order: a call that fails goes to the next. */
@@ -50,7 +53,7 @@ struct settings {
     struct str default_model;   /* a name in models */
     struct pool *pools;
     size_t pool_count;
-    struct str default_pool; /* the pool that default_model comes from, or STR_NONE */
+    struct str default_pool;    /* the pool that default_model comes from, or STR_NONE */
     struct model_params params; /* of the root; children inherit them */
     /* sub_agent */
     enum { SWITCH_OFF, SWITCH_ON } sub_agent_enabled, inherit_mode;
@@ -91,6 +94,11 @@ struct settings {
         enum network network;
     } * role_networks; /* roles whose processes reach less than their parent's */
     size_t role_network_count;
+    struct role_params {
+        struct str role;
+        struct model_params params;
+    } * role_params; /* effort and sampling of roles */
+    size_t role_params_count;
     int reuse_results;       /* SWITCH_ON: sub_agent.cache */
     int64_t idle_timeout_ms; /* of a child's attempt from which nothing comes; 0: any time */
     struct skill_listed
@@ -115,6 +123,8 @@ struct list settings_role_checks(const struct settings *settings, struct str rol
 struct str settings_role_schema(const struct settings *settings, struct str role);
 /* What a role's processes may reach: NETWORK_FULL, which narrows nothing, where nobody said. */
 enum network settings_role_network(const struct settings *settings, struct str role);
+/* Effort and sampling of a role; NULL: none is set. */
+const struct model_params *settings_role_params(const struct settings *settings, struct str role);
 void settings_print(const struct settings *settings, struct jw *w);
 /* Refuses unknown keys and wrong types (CORRUPT: it comes from the log or from config, which
  * checked already). */

@@ -28,6 +28,14 @@ enum network settings_role_network(const struct settings *settings, struct str r
     return NETWORK_FULL;
 }
 
+const struct model_params *settings_role_params(const struct settings *settings, struct str role)
+{
+    for (size_t i = 0; i < settings->role_params_count; i++)
+        if (str_eq(settings->role_params[i].role, role))
+            return &settings->role_params[i].params;
+    return NULL;
+}
+
 static void role_outputs_print(struct jw *w, const void *at)
 {
     const struct settings *settings = at;
@@ -157,6 +165,44 @@ static bool role_networks_are_none(const void *at)
     return ((const struct settings *)at)->role_network_count == 0;
 }
 
+static void role_params_print(struct jw *w, const void *at)
+{
+    const struct settings *settings = at;
+    jw_object(w);
+    for (size_t i = 0; i < settings->role_params_count; i++) {
+        jw_key_str(w, settings->role_params[i].role);
+        field_params_if_any.print(w, &settings->role_params[i].params);
+    }
+    jw_end_object(w);
+}
+
+static int role_params_parse(struct arena *arena, const struct js *value, const char *where,
+                             void *at, struct err *err)
+{
+    struct settings *settings = at;
+    size_t n = js_count(value), done = 0;
+    struct str key;
+    const struct js *params;
+    if (js_kind(value) != JS_OBJECT || n > LIST_ITEMS_MAX)
+        return err_set(err, ERR_CORRUPT, "%s: expected roles and parameters", where);
+    settings->role_params = arena_alloc(arena, (n + 1) * sizeof *settings->role_params);
+    for (void *i = js_next(value, NULL, &key, &params); i; i = js_next(value, i, &key, &params)) {
+        struct role_params *role = &settings->role_params[done++];
+        role->role = arena_copy(arena, key);
+        if (field_params_if_any.parse(arena, params, where, &role->params, err) != 0)
+            return -1;
+    }
+    settings->role_params_count = done;
+    return 0;
+}
+
+static bool role_params_are_none(const void *at)
+{
+    return ((const struct settings *)at)->role_params_count == 0;
+}
+
+const struct field_kind role_params_kind = {role_params_print, role_params_parse,
+                                            role_params_are_none, NULL};
 const struct field_kind role_outputs_kind = {role_outputs_print, role_outputs_parse,
                                              role_outputs_are_none, NULL};
 const struct field_kind role_checks_kind = {role_checks_print, role_checks_parse,

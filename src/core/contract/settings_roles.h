@@ -5,6 +5,6 @@
 #include "core/contract/fields.h"
 
 extern const struct field_kind role_outputs_kind, role_checks_kind, role_networks_kind,
-    network_kind;
+    role_params_kind, network_kind;
 
 #endif

@@ -40,6 +40,22 @@ int argument_number(const struct js *object, const char *key, double scale, int6
     return 0;
 }
 
+int argument_effort(const struct js *object, struct model_params *params, struct err *err)
+{
+    struct str effort = STR_NONE;
+    if (argument_text(object, "effort", &effort, err) != 0)
+        return -1;
+    if (effort.n == 0)
+        return 0;
+    if (!effort_known(effort))
+        return err_set(err, ERR_USAGE,
+                       "effort must be one of none, minimal, low, medium, high, xhigh, max; not "
+                       "\"%.*s\"",
+                       (int)(effort.n < 32 ? effort.n : 32), effort.p);
+    params->effort = effort;
+    return 0;
+}
+
 /* Words of one argument, each once: a model may name thousands. */
 struct words {
     struct list *out;

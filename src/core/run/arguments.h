@@ -10,6 +10,8 @@ int argument_text(const struct js *object, const char *key, struct str *out, str
 /* A whole number in a safe range after scaling: "abc", NaN and 1e300 never become "unlimited". */
 int argument_number(const struct js *object, const char *key, double scale, int64_t *out,
                     struct err *err);
+/* "effort": one of effort_names. */
+int argument_effort(const struct js *object, struct model_params *params, struct err *err);
 /* An array of non-empty strings. */
 int argument_list(struct arena *arena, const struct js *object, const char *key, size_t max,
                   struct list *out, struct err *err);

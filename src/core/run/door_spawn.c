@@ -13,11 +13,13 @@ static int read_request(struct deciding *d, const struct js *arguments, struct d
     delegation_init(request, DOOR_SPAWN);
     *profile = NULL;
     *prompt = STR_NONE;
-    if (arguments_known(arguments, "task profile context system_prompt tools", "spawn", err) != 0 ||
+    if (arguments_known(arguments, "task profile context system_prompt tools effort", "spawn",
+                        err) != 0 ||
         argument_text(arguments, "task", &request->task, err) != 0 ||
         argument_text(arguments, "profile", &name, err) != 0 ||
         argument_text(arguments, "context", &request->context, err) != 0 ||
         argument_text(arguments, "system_prompt", prompt, err) != 0 ||
+        argument_effort(arguments, &request->params, err) != 0 ||
         argument_words(&d->out->arena, arguments, "tools", TOOLS_NAMED_MAX, &request->allowed_tools,
                        err) != 0)
         return -1;
@@ -35,6 +37,11 @@ static int read_request(struct deciding *d, const struct js *arguments, struct d
     request->schema = (*profile)->schema;
     request->checks = (*profile)->checks;
     request->network = (*profile)->network;
+    if ((*profile)->params != NULL) {
+        struct model_params called = request->params;
+        request->params = *(*profile)->params;
+        params_layer(&request->params, &called);
+    }
     if (request->allowed_tools.state == LIST_ABSENT && (*profile)->tools.n > 0)
         request->allowed_tools = (*profile)->tools;
     return 0;

@@ -11,7 +11,7 @@ static int read_request(struct deciding *d, const struct js *arguments, struct d
     delegation_init(request, DOOR_SPAWN_AGENT);
     if (arguments_known(arguments,
                         "task scope max_tool_calls mode role budget allowed_tools context "
-                        "context_files",
+                        "context_files effort",
                         "spawn_agent", err) != 0 ||
         arguments_known(js_get(arguments, "budget"), "tool_calls tokens cost_usd timeout_ms",
                         "budget", err) != 0)
@@ -21,6 +21,7 @@ static int read_request(struct deciding *d, const struct js *arguments, struct d
         argument_text(arguments, "mode", &request->mode, err) != 0 ||
         argument_text(arguments, "role", &request->role, err) != 0 ||
         argument_text(arguments, "context", &request->context, err) != 0 ||
+        argument_effort(arguments, &request->params, err) != 0 ||
         argument_budget(arguments, &request->asked, err) != 0 ||
         argument_number(arguments, "max_tool_calls", 1, &request->asked.tool_calls, err) != 0 ||
         argument_list(&d->out->arena, arguments, "allowed_tools", TOOLS_NAMED_MAX,

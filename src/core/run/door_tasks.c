@@ -112,11 +112,13 @@ static int read_fan_task(struct deciding *d, const struct js *task, struct deleg
     if (js_kind(task) != JS_OBJECT)
         return err_set(err, ERR_USAGE, "a task must be an object, not %s",
                        js_kind_words(js_kind(task)));
-    return arguments_known(task, "role task scope context max_tool_calls", "a task", err) != 0 ||
+    return arguments_known(task, "role task scope context max_tool_calls effort", "a task", err) !=
+                       0 ||
                    argument_text(task, "task", &request->task, err) != 0 ||
                    argument_text(task, "role", &request->role, err) != 0 ||
                    argument_text(task, "scope", &request->scope, err) != 0 ||
                    argument_text(task, "context", &request->context, err) != 0 ||
+                   argument_effort(task, &request->params, err) != 0 ||
                    argument_number(task, "max_tool_calls", 1, &request->asked.tool_calls, err) !=
                        0 ||
                    check_lengths(request, err) != 0
@@ -275,10 +277,10 @@ static int read_subtask(const struct js *subtask, size_t i, struct plan *plan, s
     if (js_kind(subtask) != JS_OBJECT)
         return err_set(err, ERR_USAGE, "%s must be an object, not %s", key,
                        js_kind_words(js_kind(subtask)));
-    if (arguments_known(subtask, "task scope depends_on", key, err) != 0 ||
+    if (arguments_known(subtask, "task scope depends_on effort", key, err) != 0 ||
         argument_text(subtask, "task", &request.task, err) != 0 ||
         argument_text(subtask, "scope", &request.scope, err) != 0 ||
-        check_lengths(&request, err) != 0 ||
+        argument_effort(subtask, &request.params, err) != 0 || check_lengths(&request, err) != 0 ||
         argument_number(subtask, "depends_on", 1, &depends_on, err) != 0)
         return err_prefix(err, "%s", key);
     if (request.task.n == 0)
@@ -406,6 +408,9 @@ static void plan_advance(struct deciding *d, struct agent *agent, struct call *c
         delegation_init(&request, DOOR_DELEGATE_TASK);
         request.task = subtask_text(d, plan, call, item);
         request.scope = js_get_str(js_at(plan->subtasks, item), "scope");
+        struct str effort = js_get_str(js_at(plan->subtasks, item), "effort");
+        if (effort.n > 0)
+            request.params.effort = effort;
         if (child_make(d, agent, call, &request, (int64_t)item, &why) < 0)
             item_refuse(d, agent, call, item,
                         arena_printf(&d->out->arena, "[ERROR] Sub-agent failed: %s", why.message));

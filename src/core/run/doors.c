@@ -2,6 +2,9 @@
 #include "base/json.h"
 #include "core/run/door.h"
 
+/* How hard the model of a child reasons. The doors take the other efforts too; three keep schemas small. */
+#define EFFORT ",\"effort\":{\"type\":\"string\",\"enum\":[\"low\",\"medium\",\"high\"]}"
+
 static const char spawn_agent_description[] =
     "Spawn a sub-agent to perform a focused task independently. The sub-agent has its own context "
     "window and returns a result "
@@ -34,8 +37,7 @@ static const char spawn_agent_schema[] =
     "sub-agent sees nothing else of this "
     "conversation\"},"
     "\"context_files\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":"
-    "\"Optional: files whose content is passed on\"}"
-    "},\"required\":[\"task\"]}";
+    "\"Optional: files whose content is passed on\"}" EFFORT "},\"required\":[\"task\"]}";
 
 static const char spawn_description[] =
     "Start a sub-agent in the background and return its job id at once. Go on with other work, and "
@@ -50,8 +52,7 @@ static const char spawn_schema[] =
     "prompt\"},"
     "\"tools\":{\"type\":\"string\",\"description\":\"Comma-separated list of the only tools it "
     "may "
-    "use; overrides the profile's\"}"
-    "},\"required\":[\"task\"]}";
+    "use; overrides the profile's\"}" EFFORT "},\"required\":[\"task\"]}";
 
 static const char spawn_await_description[] =
     "Wait for jobs started with spawn and return their results, one block per job.";
@@ -74,7 +75,7 @@ static const char delegate_task_schema[] =
     "\"task\":{\"type\":\"string\",\"description\":\"Task description\"},"
     "\"scope\":{\"type\":\"string\",\"description\":\"Focus directory/file\"},"
     "\"depends_on\":{\"type\":\"number\",\"description\":\"Index of prerequisite sub-task "
-    "(0-based)\"}},\"required\":[\"task\"]}}"
+    "(0-based)\"}" EFFORT "},\"required\":[\"task\"]}}"
     "},\"required\":[\"plan\",\"subtasks\"]}";
 
 static const char fan_out_description[] =
@@ -90,7 +91,7 @@ static const char fan_out_schema[] =
     "\"task\":{\"type\":\"string\",\"description\":\"Clear task description\"},"
     "\"scope\":{\"type\":\"string\",\"description\":\"Directory or file to focus on\"},"
     "\"context\":{\"type\":\"string\",\"description\":\"Information to pass on\"},"
-    "\"max_tool_calls\":{\"type\":\"number\"}},\"required\":[\"task\"]}},"
+    "\"max_tool_calls\":{\"type\":\"number\"}" EFFORT "},\"required\":[\"task\"]}},"
     "\"max_concurrent\":{\"type\":\"number\",\"description\":\"Most sub-agents at the same time; "
     "can "
     "only lower the configured limit\"}"

@@ -69,6 +69,7 @@ static int request_pinned(struct deciding *d, const struct control *control,
     request->allowed_models = models.allowed_models;
     request->allowed_tools = tool_normal_list(&d->out->arena, &profile->allowed_tools);
     request->skills = profile->allowed_skills;
+    request->params = agent_profile_params(profile);
     request->profile_id = profile->id;
     if (request->schema.p == NULL)
         request->schema = profile->output_schema;
