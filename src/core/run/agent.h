@@ -178,14 +178,20 @@ struct agent {
     struct amount reserved; /* the same, where something limits it */
     struct amount used;     /* by the last request that ended */
     int64_t request_input;  /* estimate that was sent with it */
+    int64_t request_output; /* output limit that was sent with it */
     int64_t context_known;  /* tokens of the conversation as last reported, with the reply */
     int64_t context_new;    /* estimate for what was added since */
-    int64_t tries;          /* failed tries of the current request */
-    int64_t attempt;        /* of the agent, 0-based */
-    int64_t turns_alike;    /* identical turns in a row */
-    int64_t nudges;         /* cut or empty replies in a row */
-    int64_t corrections;    /* wrong answers and failed checks that it was told of */
-    uint64_t last_turn;     /* mark of its calls */
+    /* REBUILT: messages were changed or left out since the last reply, so context_known does not
+     * tell which tokens are new: those of the messages behind `booked` are. */
+    enum { CONTEXT_GROWS, CONTEXT_REBUILT } context_state;
+    size_t booked;       /* messages, from the first, whose tokens were booked */
+    int64_t overflows;   /* how often this turn's request was longer than the window */
+    int64_t tries;       /* failed tries of the current request */
+    int64_t attempt;     /* of the agent, 0-based */
+    int64_t turns_alike; /* identical turns in a row */
+    int64_t nudges;      /* cut or empty replies in a row */
+    int64_t corrections; /* wrong answers and failed checks that it was told of */
+    uint64_t last_turn;  /* mark of its calls */
     enum {
         TURNS_FREE,
         TURNS_WARNED,

@@ -186,10 +186,11 @@ static void on_failure(struct deciding *d, struct agent *agent, const struct inp
         e->first_token_ms = input->first_token_ms;
     add_times(e, input);
     struct str fallback = run_fallback(d->run, agent);
-    if (agent->stopping == OUTCOME_NONE && failure->class != ERR_CANCELLED && fallback.n > 0)
+    bool refits = failure->trouble == TROUBLE_OVERFLOW && turn_refits(agent);
+    bool again = agent->stopping == OUTCOME_NONE && !refits;
+    if (again && failure->class != ERR_CANCELLED && fallback.n > 0)
         e->fallback = keep(d, fallback);
-    else if (agent->stopping == OUTCOME_NONE &&
-             (failure->class == ERR_RETRY || failure->class == ERR_TIMEOUT) &&
+    else if (again && (failure->class == ERR_RETRY || failure->class == ERR_TIMEOUT) &&
              agent->tries + 1 < d->run->settings.model_attempts)
         e->retry_at = d->now + retry_delay(d->run, agent, failure);
     emit(d, e);

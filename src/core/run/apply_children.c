@@ -12,7 +12,9 @@ static void attempt_reset(struct run *run, struct agent *agent)
     agent->generation++;
     agent->conversation = agent->last_turn = 0;
     calls_forget(agent);
-    agent->context_known = agent->context_new = 0;
+    agent->context_known = agent->context_new = agent->overflows = 0;
+    agent->context_state = CONTEXT_GROWS;
+    agent->booked = 0;
     agent->tries = agent->turns_alike = agent->nudges = agent->corrections = 0;
     agent->checks = CHECKS_DUE;
     agent->turns = TURNS_FREE;

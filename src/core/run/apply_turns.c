@@ -95,6 +95,7 @@ int apply_requested(struct run *run, struct agent *agent, const struct event *e,
     agent->phase = PHASE_ASKING;
     agent->request_id = arena_copy(&agent->history, e->call_id);
     agent->request_input = event_number(e->estimate, 0);
+    agent->request_output = event_number(e->output_limit, 0);
     agent->reserved = (struct amount){0, 0};
     agent->quoted = (struct amount){event_number(e->tokens, 0), event_number(e->cost_nano, 0)};
     agent->model_asked = arena_copy(&agent->history, e->name);
@@ -145,7 +146,12 @@ static struct amount used_by(const struct run *run, const struct agent *agent,
 {
     const struct model_settings *model = settings_model(&run->settings, agent->model_asked);
     bool reported = e->input_tokens != EVENT_ABSENT;
-    struct amount used = {.tokens = (input > known ? input - known : 0) + output, .cost_nano = 0};
+    int64_t fresh = input > known ? input - known : 0;
+    if (e->version >= 3 && agent->context_state == CONTEXT_REBUILT) {
+        int64_t unbooked = context_unbooked(agent);
+        fresh = unbooked < input ? unbooked : input;
+    }
+    struct amount used = {.tokens = fresh + output, .cost_nano = 0};
     if (model != NULL)
         used.cost_nano =
             cost_of_request(model, input, reported ? event_number(e->cached_tokens, -1) : -1,
@@ -161,7 +167,8 @@ static struct amount used_by_failed(const struct run *run, const struct agent *a
         return (struct amount){0, 0};
     if (e->input_tokens != EVENT_ABSENT && e->output_tokens != EVENT_ABSENT)
         return used_by(run, agent, e, e->input_tokens, e->output_tokens, agent->context_known);
-    return event_number(e->http_status, 0) >= 400 ? (struct amount){0, 0} : agent->quoted;
+    bool refused = event_number(e->http_status, 0) >= 400 || str_is(e->trouble, "overflow");
+    return refused ? (struct amount){0, 0} : agent->quoted;
 }
 
 /* Where something is limited, and in older logs, budget.settled books it. */
@@ -213,8 +220,6 @@ int apply_replied(struct run *run, struct agent *agent, const struct event *e, s
     calls_forget(agent);
     if (e->calls.p != NULL && calls_open(agent, e, &message, err) != 0)
         return -1;
-    if (message.text.n > 0 || message.call_count > 0)
-        message_push(agent, &message);
     if (message.text.n > 0 && str_is(e->completeness, "whole") && message.call_count == 0)
         agent->nudges = 0;
     if (message.call_count > 0)
@@ -226,8 +231,14 @@ int apply_replied(struct run *run, struct agent *agent, const struct event *e, s
     if (input < 0)
         input = agent->request_input;
     request_ended(agent, e, used_by(run, agent, e, input, output, agent->context_known));
+    if (message.text.n > 0 || message.call_count > 0)
+        message_push(agent, &message);
     agent->context_known = input + output;
     agent->context_new = 0;
+    agent->context_state = CONTEXT_GROWS;
+    agent->booked = agent->message_count;
+    if (agent->compact_at == 0)
+        agent->overflows = 0;
     agent->input_tokens += input;
     agent->output_tokens += output;
     agent->tries = 0;
@@ -241,6 +252,34 @@ int apply_replied(struct run *run, struct agent *agent, const struct event *e, s
     return 0;
 }
 
+/* A window below this is not believed: no request would fit. */
+#define WINDOW_LEAST (2 * OUTPUT_MIN)
+
+/* The window of the model, after its server refused what was sent as too long. The server's number
+ * counts where it explains the refusal. Otherwise our estimate was too low, or the server does not
+ * tell the truth: then the limit is a part of what was refused. Either way it is lower than before. */
+static int64_t window_learned(const struct agent *agent, const struct event *e)
+{
+    int64_t window = event_number(e->window, 0), needed = event_number(e->needed, 0);
+    if (window >= WINDOW_LEAST && window < agent->request_input + agent->request_output)
+        return window;
+    double part = 0.75;
+    if (window >= WINDOW_LEAST && needed > window && (double)window / (double)needed < part)
+        part = (double)window / (double)needed;
+    return (int64_t)((double)agent->request_input * part) + 1;
+}
+
+/* For all agents of the run that use the model. */
+static void window_learn(struct run *run, const struct agent *agent, const struct event *e)
+{
+    int64_t window = window_learned(agent, e);
+    for (size_t i = 0; i < run->settings.model_count; i++) {
+        struct model_settings *model = &run->settings.models[i];
+        if (str_eq(model->name, agent->model_asked) && window < model->max_context_tokens)
+            model->max_context_tokens = window;
+    }
+}
+
 int apply_failed_request(struct run *run, struct agent *agent, const struct event *e,
                          struct err *err)
 {
@@ -248,9 +287,15 @@ int apply_failed_request(struct run *run, struct agent *agent, const struct even
         return apply_out_of_place(e, err);
     request_ended(agent, e, used_by_failed(run, agent, e));
     enum err_class class = err_class_parse(e->class);
-    if (class != ERR_CANCELLED)
+    bool overflow = str_is(e->trouble, "overflow"), refits = overflow && turn_refits(agent);
+    if (overflow)
+        window_learn(run, agent, e);
+    agent->overflows += overflow;
+    if (refits)
+        agent->tries = 0;
+    else if (class != ERR_CANCELLED)
         agent->tries++;
-    else if (is_new_turn(agent))
+    if ((refits || class == ERR_CANCELLED) && is_new_turn(agent))
         agent->account.turns--; /* nothing was answered: asking again is still the same turn */
     agent->request_id = STR_NONE;
     agent->phase = e->retry_at != EVENT_ABSENT ? PHASE_BACKOFF : PHASE_READY;

@@ -79,10 +79,14 @@ void context_mask(struct agent *agent)
             continue;
         struct str text = mask_text(&agent->history, message);
         /* The rest must not be estimated too low: of what is left out, only as many tokens as it surely had are taken off. */
-        saved += (int64_t)((message->text.n - text.n) / SURE_BYTES_PER_TOKEN);
+        if (i < agent->booked)
+            saved += (int64_t)((message->text.n - text.n) / SURE_BYTES_PER_TOKEN);
+        else
+            agent->context_new -= budget_estimate(message->text) - budget_estimate(text);
         message->text = text;
     }
     agent->context_known = agent->context_known > saved ? agent->context_known - saved : 0;
+    agent->context_state = CONTEXT_REBUILT;
     mark_again(agent);
 }
 
@@ -97,13 +101,14 @@ static size_t unsent(const struct agent *agent)
 
 void context_cut(struct agent *agent, size_t bytes)
 {
-    agent->context_new = 0;
     for (size_t i = unsent(agent); i < agent->message_count; i++) {
         struct message *message = &agent->messages[i];
-        if (message->role == MESSAGE_TOOL && message->text.n > bytes)
-            message->text =
-                arena_printf(&agent->history, "%.*s\n[cut: the budget does not pay for more]",
-                             STR_FMT(utf8_cut(message->text, bytes)));
+        if (message->role != MESSAGE_TOOL || message->text.n <= bytes)
+            continue;
+        agent->context_new -= budget_estimate(message->text);
+        message->text =
+            arena_printf(&agent->history, "%.*s\n[cut: the budget does not pay for more]",
+                         STR_FMT(utf8_cut(message->text, bytes)));
         agent->context_new += budget_estimate(message->text);
     }
     mark_again(agent);
@@ -156,20 +161,24 @@ void context_compact(struct agent *agent, struct str summary, size_t kept)
     head += head < end; /* the task */
     if (kept > end - head)
         kept = end - head;
+    size_t booked = agent->booked;
     agent->messages = NULL;
-    agent->message_count = agent->message_capacity = 0;
+    agent->message_count = agent->message_capacity = agent->booked = 0;
     agent->context_known = agent->context_new = 0;
+    agent->context_state = CONTEXT_REBUILT;
     for (size_t i = 0; i < end; i++) {
         if (i == head) {
             struct message said = {.role = MESSAGE_USER,
                                    .text = arena_copy(&agent->history, summary)};
             message_push(agent, &said);
+            agent->booked += booked > head; /* the summary was booked as output */
             i = end - kept;
             if (i == end)
                 break;
         }
         struct message copy = copy_message(&agent->history, &messages[i]);
         message_push(agent, &copy);
+        agent->booked += i < booked;
     }
     for (size_t i = 0; i < agent->message_count; i++)
         agent->context_new += message_tokens(&agent->messages[i]);
@@ -179,6 +188,14 @@ void context_compact(struct agent *agent, struct str summary, size_t kept)
     agent->generation++;
     arena_release(&old);
     free(messages);
+}
+
+int64_t context_unbooked(const struct agent *agent)
+{
+    int64_t tokens = 0;
+    for (size_t i = agent->booked; i < agent->message_count; i++)
+        tokens += message_tokens(&agent->messages[i]);
+    return tokens;
 }
 
 /* Paths that a tool reported, each once. */

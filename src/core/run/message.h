@@ -76,10 +76,10 @@ struct model_failure {
     enum model_trouble {
         TROUBLE_NONE,
         TROUBLE_OVERFLOW, /* the request is longer than the window: see window */
-        TROUBLE_FINAL,    /* asking this server again in this run gives the same: 401, 403, 404, a certificate */
+        TROUBLE_FINAL, /* asking this server again in this run gives the same: 401, 403, 404, a certificate */
         TROUBLE_FILTERED, /* a content filter or a refusal of the model: the request is to blame, not the server */
     } trouble;
-    int64_t window, needed; /* tokens, where an overflow names them; < 1: not told */
+    int64_t window, needed;    /* tokens, where an overflow names them; < 1: not told */
     struct str server_request; /* the server's id of this request, or STR_NONE */
 };
 

@@ -311,6 +311,8 @@ static void print_agent(struct buf *out, const struct agent *a)
         (unsigned long long)a->generation, a->compact_at, (int)a->summaries, STR_FMT(a->model_now),
         (long long)a->quoted.tokens, (long long)a->quoted.cost_nano, (long long)a->used.tokens,
         (long long)a->used.cost_nano);
+    buf_printf(out, "  overflows=%lld rebuilt=%d booked=%zu output=%lld\n", (long long)a->overflows,
+               (int)a->context_state, a->booked, (long long)a->request_output);
     buf_printf(out,
                "  tries=%lld attempt=%lld alike=%lld nudges=%lld corrections=%lld turn=%s turns=%d "
                "limit=%d "
@@ -363,6 +365,8 @@ void run_print(const struct run *run, struct buf *out)
                STR_FMT(run->result));
     buf_printf(out, "changes=%llu answered=%zu\n", (unsigned long long)run->changes,
                run->answered.count);
+    for (size_t i = 0; i < run->settings.model_count; i++)
+        buf_printf(out, "window=%lld\n", (long long)run->settings.models[i].max_context_tokens);
     buf_text(out, "queue");
     for (size_t i = 0; i < run->slot_count; i++) {
         const struct slot_wait *wait = &run->slot_queue[run->slot_head + i];

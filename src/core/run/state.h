@@ -124,6 +124,8 @@ void turn_interrupted(struct deciding *d,
 /* What is kept back for the agent's last turn; nothing in the last turn itself. */
 struct amount turn_reserve(const struct agent *agent, const struct model_settings *model,
                            int64_t input);
+/* Whether a request that overflowed the window is made to fit and asked again, this once more. */
+bool turn_refits(const struct agent *agent);
 /* The next model of the agent's pool behind the one that is asked now, or STR_NONE. */
 int64_t turn_call_limit(const struct run *run,
                         const struct agent *agent); /* UNLIMITED, or how many calls in all */
@@ -142,6 +144,8 @@ void context_cut(struct agent *agent, size_t bytes);
 void context_compact(struct agent *agent, struct str summary, size_t kept);
 /* What the last reply, which was asked for a summary, becomes in the conversation; STR_NONE where there is no such reply. */
 struct str context_summary(struct agent *agent);
+/* Estimate for the messages whose tokens were not booked yet. */
+int64_t context_unbooked(const struct agent *agent);
 /* Makes the conversation shorter or asks for a summary; false: nothing more can be done. */
 bool context_reduce(struct deciding *d, struct agent *agent, int64_t bound);
 /* The last turn is not affordable as it is: cuts results that were not sent yet so that `tokens` new ones remain. */

@@ -7,6 +7,7 @@
 #define TOOL_TOKENS 150 /* estimate for one tool's schema, until the server reports real numbers */
 #define NUDGES_MAX 2    /* cut or empty replies in a row before the agent is ended */
 #define ALIKE_MAX 4     /* identical turns in a row */
+#define REFITS_MAX 3 /* requests of one turn that were too long for the model and are asked again */
 /* Kept back for the last turn, where tokens or dollars are limited: what the last results may add, and an answer. */
 #define LAST_TURN_INPUT 3072
 #define LAST_TURN_OUTPUT 1024
@@ -186,6 +187,23 @@ static int64_t affordable_input(const struct agent *agent, const struct model_se
     return tokens;
 }
 
+bool turn_refits(const struct agent *agent)
+{
+    return agent->overflows < REFITS_MAX;
+}
+
+/* Nothing makes the conversation short enough. */
+static void finish_too_long(struct deciding *d, struct agent *agent,
+                            const struct model_settings *model, int64_t estimate, int64_t bound)
+{
+    struct str why = arena_printf(
+        &d->out->arena,
+        "the conversation needs about %lld tokens and a request to \"%.*s\" may have %lld",
+        (long long)estimate, STR_FMT(model->name), (long long)bound);
+    refuse(d, agent, why);
+    agent_finish(d, agent, OUTCOME_ERROR, why);
+}
+
 static void request(struct deciding *d, struct agent *agent)
 {
     const struct model_settings *model = model_of(d->run, agent);
@@ -211,17 +229,16 @@ static void request(struct deciding *d, struct agent *agent)
             turn_advance(d, agent);
             return;
         }
-        refuse(d, agent,
-               arena_printf(&d->out->arena,
-                            "the conversation needs about %lld tokens and a request may have %lld",
-                            (long long)estimate, (long long)bound));
-        agent_finish(d, agent, OUTCOME_BUDGET_EXCEEDED,
-                     STR("the conversation no longer fits into the context budget"));
+        if (context_fit(d, agent, bound * 7 / 10 - (estimate - context_unbooked(agent))))
+            request(d, agent);
+        else
+            finish_too_long(d, agent, model, estimate, bound);
         return;
     }
-    struct quote quote = {.input_tokens = estimate,
-                          .new_tokens = fresh,
-                          .output_limit = agent->contract.model.params.max_output_tokens};
+    struct quote quote = {
+        .input_tokens = estimate,
+        .new_tokens = agent->context_state == CONTEXT_REBUILT ? context_unbooked(agent) : fresh,
+        .output_limit = agent->contract.model.params.max_output_tokens};
     quote.price_in_nano = price_of_dearest_input(model);
     quote.price_out_nano = model->price_out_nano;
     if (quote.output_limit > model->max_tokens)
@@ -413,6 +430,21 @@ void turn_replied(struct deciding *d, struct agent *agent, const struct model_re
     calls_advance(d, agent);
 }
 
+/* The server refuses every length that was tried. */
+static void finish_refused(struct deciding *d, struct agent *agent,
+                           const struct model_failure *failure)
+{
+    const struct model_settings *model = settings_model(&d->run->settings, agent->model_asked);
+    agent_finish(d, agent, OUTCOME_ERROR,
+                 arena_printf(&d->out->arena,
+                              "\"%.*s\" refused the conversation as too long %lld times; the last "
+                              "one had about %lld tokens, and a request may now have %lld: %.*s",
+                              STR_FMT(agent->model_asked), (long long)agent->overflows,
+                              (long long)agent->request_input,
+                              (long long)(model != NULL ? model->max_context_tokens : 0),
+                              STR_FMT(failure->message)));
+}
+
 void turn_failed(struct deciding *d, struct agent *agent, const struct model_failure *failure)
 {
     if (d->failed)
@@ -422,8 +454,13 @@ void turn_failed(struct deciding *d, struct agent *agent, const struct model_fai
         agent_settle_stop(d, agent);
     else if (agent->phase == PHASE_READY && agent->tries == 0 && agent->model_now.n > 0)
         turn_advance(d, agent); /* the next model of the pool */
+    else if (agent->phase == PHASE_READY && agent->tries == 0 &&
+             failure->trouble == TROUBLE_OVERFLOW)
+        turn_advance(d, agent); /* made to fit the window that is known now */
     else if (agent->phase == PHASE_READY && agent->compact_at != 0)
         summarised(d, agent, STR_NONE); /* no summary to be had: go on without what came before */
+    else if (agent->phase == PHASE_READY && failure->trouble == TROUBLE_OVERFLOW)
+        finish_refused(d, agent, failure);
     else if (agent->phase == PHASE_READY && failure->class == ERR_PROVIDER)
         agent_finish(d, agent, OUTCOME_ERROR,
                      keep(d, failure->message)); /* asking again would be refused again */
