@@ -20,7 +20,9 @@
  *   3  the lines that follow.
  *      A failure says what is wrong beyond its class (trouble, window, needed).
  *      Deadlines stand still while an agent waits for a slot or its provider (clock.c). A pause before a retry is not moved by
- *      the time that no process owned the run. */
+ *      the time that no process owned the run.
+ *      A request that overflows lowers the model's window for the run and books nothing.
+ *      After masking or compaction a reply books only messages that were not booked before. */
 #define EVENT_VERSION 3
 
 struct contract;
