@@ -36,4 +36,23 @@ static inline bool str_starts(struct str a, struct str prefix)
     return a.n >= prefix.n && (prefix.n == 0 || memcmp(a.p, prefix.p, prefix.n) == 0);
 }
 
+/* Empty, or nothing but white space of ASCII. */
+static inline bool str_is_blank(struct str a)
+{
+    for (size_t i = 0; i < a.n; i++)
+        if (a.p[i] != ' ' && (a.p[i] < '\t' || a.p[i] > '\r'))
+            return false;
+    return true;
+}
+
+/* Without white space at both ends. */
+static inline struct str str_trim(struct str a)
+{
+    while (a.n > 0 && str_is_blank((struct str){a.p, 1}))
+        a = (struct str){a.p + 1, a.n - 1};
+    while (a.n > 0 && str_is_blank((struct str){a.p + a.n - 1, 1}))
+        a.n--;
+    return a;
+}
+
 #endif

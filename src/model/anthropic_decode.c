@@ -146,6 +146,7 @@ static void read_block(struct anthropic_decoder *decoder, int64_t index, const s
         break;
     case BLOCK_THINKING:
         buf_str(&block->content, js_get_str(value, "thinking"));
+        decoder_reasoning(&decoder->base, js_get_str(value, "thinking"));
         buf_str(&block->signature, js_get_str(value, "signature"));
         break;
     case BLOCK_REDACTED:
@@ -173,8 +174,10 @@ static void read_delta(struct anthropic_decoder *decoder, const struct js *root)
         return;
     if (block->kind == BLOCK_CALL && str_is(type, "input_json_delta"))
         buf_str(&block->content, js_get_str(delta, "partial_json"));
-    if (block->kind == BLOCK_THINKING && str_is(type, "thinking_delta"))
+    if (block->kind == BLOCK_THINKING && str_is(type, "thinking_delta")) {
         buf_str(&block->content, js_get_str(delta, "thinking"));
+        decoder_reasoning(&decoder->base, js_get_str(delta, "thinking"));
+    }
     if (block->kind == BLOCK_THINKING && str_is(type, "signature_delta")) {
         buf_clear(&block->signature);
         buf_str(&block->signature, js_get_str(delta, "signature"));
@@ -356,6 +359,7 @@ static const struct decoder_ops anthropic_decoder_ops = {
     .read = read_root,
     .drafts = list_drafts,
     .extras = write_extras,
+    .places = DECODER_PLACES,
     .release = release,
 };
 

@@ -3,6 +3,8 @@
  * Runs on the thread that feeds it. */
 #include "model/decoder.h"
 
+#include <strings.h>
+
 #include "base/utf8.h"
 #include "model/mend.h"
 
@@ -59,23 +61,26 @@ void decoder_fail(struct decoder *decoder, enum err_class class, const char *wha
         arena_printf(&decoder->arena, "%.*s: %s", STR_FMT(decoder->server.url), what);
 }
 
-enum text_more { TEXT_MORE, TEXT_END };
+static void show_answer(void *user, struct str text)
+{
+    struct decoder *decoder = user;
+    if (decoder->delta)
+        decoder->delta(decoder->user, text);
+}
 
-/* Puts together what came since the last time and shows it; half a character at the end waits for the other half. */
-static void show_text(struct decoder *decoder, enum text_more more)
+static void show_reasoning(void *user, struct str text)
+{
+    struct decoder *decoder = user;
+    if (decoder->reasoning)
+        decoder->reasoning(decoder->user, text);
+}
+
+static void join_fresh(struct decoder *decoder, enum thinking_more more)
 {
     struct buf *text = &decoder->text;
-    struct buf joined;
-    if (text->n == decoder->shown)
-        return;
     struct str fresh = {text->p + decoder->shown, text->n - decoder->shown};
-    if (decoder->halves == MEND_NO_HALVES) {
-        decoder->shown = text->n;
-        if (decoder->delta)
-            decoder->delta(decoder->user, fresh);
-        return;
-    }
-    size_t open = more == TEXT_MORE ? mend_open_end(fresh) : 0;
+    size_t open = more == THINKING_MORE ? mend_open_end(fresh) : 0;
+    struct buf joined;
     buf_init(&joined, fresh.n + 1);
     buf_add(&joined, fresh.p, fresh.n - open);
     mend_join(&joined);
@@ -86,8 +91,36 @@ static void show_text(struct decoder *decoder, enum text_more more)
     decoder->shown += joined.n;
     text->n = decoder->shown + open;
     text->p[text->n] = '\0';
-    if (decoder->delta && joined.n > 0)
-        decoder->delta(decoder->user, buf_view(&joined));
+    buf_release(&joined);
+}
+
+/* Puts together what came since the last time and shows it; half a character at the end waits for the other half. */
+static void show_text(struct decoder *decoder, enum thinking_more more)
+{
+    const struct thinking_sink sink = {show_answer, show_reasoning, decoder};
+    struct buf *text = &decoder->text;
+    if (text->n > decoder->shown && decoder->halves == MEND_HALVES)
+        join_fresh(decoder, more);
+    else
+        decoder->shown = text->n;
+    thinking_read(&decoder->thinking, (struct str){text->p, decoder->shown}, more, &sink);
+}
+
+void decoder_reasoning(struct decoder *decoder, struct str text)
+{
+    if (text.n == 0)
+        return;
+    if (decoder->text.n == 0)
+        thinking_off(&decoder->thinking);
+    if (decoder->halves == MEND_NO_HALVES) {
+        show_reasoning(decoder, text);
+        return;
+    }
+    struct buf joined;
+    buf_init(&joined, text.n + 1);
+    buf_str(&joined, text);
+    mend_join(&joined);
+    show_reasoning(decoder, buf_view(&joined));
     buf_release(&joined);
 }
 
@@ -99,7 +132,7 @@ void decoder_text(struct decoder *decoder, struct str text)
     if (decoder->text.failed)
         decoder_fail(decoder, ERR_RETRY, "the answer holds more than 16 MB of text");
     else
-        show_text(decoder, TEXT_MORE);
+        show_text(decoder, THINKING_MORE);
 }
 
 void decoder_finish_reason(struct decoder *decoder, struct str reason)
@@ -307,9 +340,43 @@ static void join_halves(struct decoder *decoder, struct call_draft *drafts, size
     }
 }
 
+/* Finish reasons of a content filter: OpenAI, Gemini, Z.ai. In any case. */
 static bool is_filtered(struct str finish)
 {
-    return str_is(finish, "content_filter");
+    static const struct str reasons[] = {
+        STR("content_filter"), STR("safety"),    STR("recitation"), STR("prohibited_content"),
+        STR("blocklist"),      STR("sensitive"), STR("spii"),
+    };
+    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
+        if (finish.n == reasons[i].n && strncasecmp(finish.p, reasons[i].p, finish.n) == 0)
+            return true;
+    return false;
+}
+
+static void fail_filtered(struct decoder *decoder, const char *what)
+{
+    decoder_fail(decoder, ERR_PROVIDER, what);
+    decoder->trouble.kind = TROUBLE_FILTERED;
+}
+
+/* An end that is not an answer, although the server calls it one. Anthropic's reasons: API reference "Handling stop reasons". */
+static void judge_finish(struct decoder *decoder, struct str text, size_t call_count)
+{
+    struct str finish = buf_view(&decoder->finish);
+    if (str_is(finish, "pause_turn")) {
+        decoder_fail(decoder, ERR_PROVIDER,
+                     "the server paused its turn (pause_turn), as it does for tools that it runs "
+                     "itself: cadre does not use them, so remove them from extra_body");
+    } else if (str_is(finish, "refusal") || (decoder->refused && call_count == 0)) {
+        struct str words = failure_words(&decoder->server, NULL, text, &decoder->arena);
+        struct str what = arena_printf(&decoder->arena, "the model refused to answer%s%.*s",
+                                       words.n > 0 ? ": " : "", STR_FMT(words));
+        fail_filtered(decoder, what.p);
+    } else if (call_count == 0 && is_filtered(finish)) {
+        fail_filtered(decoder,
+                      "the provider's content filter stopped the answer: put the task in other "
+                      "words, or use another model");
+    }
 }
 
 /* The calls, finished. *text is the reply's and loses the calls that are written in it. */
@@ -327,13 +394,18 @@ static size_t finish_calls(struct decoder *decoder, struct str *text, struct too
     if (calls_finish(drafts, &count, cut ? CALLS_CUT : CALLS_WHOLE, &decoder->arena, calls, &err) !=
         0)
         decoder_fail(decoder, err.class, err.message);
-    else if (count == 0 && is_filtered(finish)) {
-        decoder_fail(decoder, ERR_PROVIDER,
-                     "the provider's content filter stopped the answer: put the task in other "
-                     "words, or use another model");
-        decoder->trouble.kind = TROUBLE_FILTERED;
-    }
+    else
+        judge_finish(decoder, *text, count);
     return count;
+}
+
+/* Extras that name places in the text fit only the whole text. */
+static struct str reply_extras(struct decoder *decoder)
+{
+    if (!decoder->ops->extras ||
+        (decoder->ops->places == DECODER_PLACES && decoder->thinking.answer_at > 0))
+        return STR_NONE;
+    return decoder->ops->extras(decoder);
 }
 
 bool decoder_finish(struct decoder *decoder, enum decoder_closing closing,
@@ -342,8 +414,10 @@ bool decoder_finish(struct decoder *decoder, enum decoder_closing closing,
     struct tool_call *calls = NULL;
     size_t count = 0;
     finish_body(decoder, closing);
-    show_text(decoder, TEXT_END);
-    struct str finish = buf_view(&decoder->finish), text = buf_view(&decoder->text);
+    show_text(decoder, THINKING_END);
+    struct str finish = buf_view(&decoder->finish);
+    struct str text = thinking_answer(&decoder->thinking, buf_view(&decoder->text));
+    struct str partial = text;
     if (decoder->failed == ERR_NONE)
         count = finish_calls(decoder, &text, &calls);
     if (decoder->failed != ERR_NONE) {
@@ -351,7 +425,7 @@ bool decoder_finish(struct decoder *decoder, enum decoder_closing closing,
             .class = decoder->failed,
             .retry_after_ms = -1,
             .message = decoder->message,
-            .partial = buf_view(&decoder->text),
+            .partial = partial,
             .usage = decoder->usage,
             .load_status = decoder->load_status,
             .trouble = decoder->trouble.kind,
@@ -370,7 +444,7 @@ bool decoder_finish(struct decoder *decoder, enum decoder_closing closing,
         .response_id = buf_view(&decoder->response_id),
         .model = buf_view(&decoder->model),
         .first_token_ms = -1,
-        .extras = decoder->ops->extras ? decoder->ops->extras(decoder) : STR_NONE,
+        .extras = reply_extras(decoder),
     };
     return true;
 }

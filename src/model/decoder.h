@@ -3,7 +3,8 @@
  *
  * The body may be an event stream or one JSON document, whatever its content type says. An answer is complete when its
  * end or its finish reason came; anything less is a failure of class RETRY. One that a content filter stopped is a failure
- * of class PROVIDER, unless it has calls that are complete.
+ * of class PROVIDER, unless it has calls that are complete; so is one in which the model refused, with the refusal's words.
+ * Reasoning that the model writes into its text is not part of the answer (thinking.h).
  *
  * Arguments of a call are always the text of a JSON object. Where the model's text is none, and cannot be repaired
  * without guessing (repair.h), they are
@@ -19,6 +20,7 @@
 #include "model/failure.h"
 #include "model/mend.h"
 #include "model/text_calls.h"
+#include "model/thinking.h"
 #include "model/trouble.h"
 #include "net/sse.h"
 
@@ -52,6 +54,10 @@ struct decoder_ops {
     size_t (*drafts)(struct decoder *decoder, struct call_draft **drafts);
     /* What the API wants echoed, in the decoder's arena. NULL: nothing ever. */
     struct str (*extras)(struct decoder *decoder);
+    enum {
+        DECODER_NO_PLACES,
+        DECODER_PLACES
+    } places;                                 /* whether the extras name places in the text */
     void (*release)(struct decoder *decoder); /* its own parts only */
 };
 
@@ -60,6 +66,8 @@ struct decoder {
     const struct decoder_ops *ops;
     struct model_server server; /* views of the caller's, who keeps them */
     void (*delta)(void *user, struct str text);
+    void (*reasoning)(void *user,
+                      struct str text); /* the caller may set it before the first byte */
     void *user;
     enum { BODY_UNKNOWN, BODY_EVENTS, BODY_JSON, BODY_PAGE } body;
     enum decoder_reading reading; /* THOROUGH: for tests that compare the two */
@@ -68,7 +76,9 @@ struct decoder {
     struct buf mended;       /* a chunk that had to be mended before it parsed */
     enum mend_halves halves; /* whether text and arguments may hold halves of characters */
     struct buf text;
-    size_t shown; /* bytes of it that are whole and were shown */
+    size_t shown;             /* bytes of it that are whole and went to `thinking` */
+    struct thinking thinking; /* which part of the text is the answer */
+    bool refused;             /* the model refused, and its text says so */
     struct buf finish, response_id, model;
     struct usage usage;
     uint64_t heard;        /* pieces that came; what only keeps the connection open is none */
@@ -106,6 +116,8 @@ void decoder_fail(struct decoder *decoder, enum err_class class, const char *wha
 /* After the class of an error was set: what its words say beyond it. An overflow or a filter is never worth a repetition. */
 void decoder_trouble(struct decoder *decoder, const struct js *root, struct str raw);
 void decoder_text(struct decoder *decoder, struct str text);
+/* Reasoning that the server tells apart from text: for display. */
+void decoder_reasoning(struct decoder *decoder, struct str text);
 /* A finish reason; the last one counts. */
 void decoder_finish_reason(struct decoder *decoder, struct str reason);
 /* An id or a name: the first one counts; one that is too long is cut. */

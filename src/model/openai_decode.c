@@ -19,11 +19,31 @@ static void read_content(struct decoder *decoder, const struct js *content)
     }
 }
 
+/* Some servers send the same reasoning under both names: the first one is shown. */
+static void show_reasoning(struct openai_decoder *decoder, enum openai_reasoning which,
+                           struct str text)
+{
+    if (text.n == 0)
+        return;
+    if (decoder->reasons == REASONS_NONE)
+        decoder->reasons = which == REASONING_CONTENT ? REASONS_CONTENT : REASONS_PLAIN;
+    if (decoder->reasons == (which == REASONING_CONTENT ? REASONS_CONTENT : REASONS_PLAIN))
+        decoder_reasoning(&decoder->base, text);
+}
+
+static void take_refusal(struct decoder *decoder, struct str text)
+{
+    decoder->refused |= text.n > 0;
+    decoder_text(decoder, text);
+}
+
 static void read_message(struct openai_decoder *decoder, const struct js *message)
 {
     struct err err = ERR_INIT;
+    show_reasoning(decoder, REASONING_CONTENT, js_get_str(message, "reasoning_content"));
+    show_reasoning(decoder, REASONING_PLAIN, js_get_str(message, "reasoning"));
     read_content(&decoder->base, js_get(message, "content"));
-    decoder_text(&decoder->base, js_get_str(message, "refusal"));
+    take_refusal(&decoder->base, js_get_str(message, "refusal"));
     const struct js *calls = js_get(message, "tool_calls");
     if (calls && openai_calls_read(&decoder->calls, calls, &err) != 0)
         decoder_fail(&decoder->base, err.class, err.message);
@@ -118,8 +138,10 @@ static void take_delta(struct openai_decoder *decoder, const struct openai_chunk
 {
     struct openai_extras *extras = &decoder->extras;
     decoder->has_delta = true;
+    show_reasoning(decoder, REASONING_CONTENT, plain_text(decoder, &chunk->reasoning_content));
+    show_reasoning(decoder, REASONING_PLAIN, plain_text(decoder, &chunk->reasoning));
     decoder_text(&decoder->base, plain_text(decoder, &chunk->content));
-    decoder_text(&decoder->base, plain_text(decoder, &chunk->refusal));
+    take_refusal(&decoder->base, plain_text(decoder, &chunk->refusal));
     if (chunk->calls == CHUNK_WITH_CALLS)
         take_pieces(decoder, chunk);
     decoder->base.has_call = decoder->calls.count > 0;

@@ -16,7 +16,8 @@ struct openai_decoder {
     struct openai_extras extras;
     struct openai_chunks chunks;
     struct buf plain; /* a text of the chunk that is being read, without its escapes */
-    bool has_delta;   /* text or calls came in deltas */
+    enum { REASONS_NONE, REASONS_CONTENT, REASONS_PLAIN } reasons; /* which name it came under */
+    bool has_delta; /* text or calls came in deltas */
 };
 
 /* Use it through &decoder->base. delta gets text as it arrives and may be NULL. */

@@ -107,10 +107,17 @@ static void on_text(struct responses_decoder *decoder, const struct js *root)
                          js_get_str(root, "delta"));
 }
 
+static void on_refusal(struct responses_decoder *decoder, const struct js *root)
+{
+    decoder->base.refused = true;
+    on_text(decoder, root);
+}
+
 static void on_text_done(struct responses_decoder *decoder, const struct js *root)
 {
     struct str text = js_get_str(root, "text");
     decoder->base.has_answer = true;
+    decoder->base.refused |= js_get_str(root, "refusal").n > 0;
     responses_items_whole_text(&decoder->items, index_of(root),
                                js_get_int(root, "content_index", 0),
                                text.n > 0 ? text : js_get_str(root, "refusal"));
@@ -122,10 +129,23 @@ static void on_part_done(struct responses_decoder *decoder, const struct js *roo
     const struct js *part = js_get(root, "part");
     struct str type = js_get_str(part, "type");
     decoder->base.has_answer = true;
+    decoder->base.refused |= str_is(type, "refusal");
     if (str_is(type, "output_text") || str_is(type, "refusal"))
         responses_items_whole_text(&decoder->items, index_of(root),
                                    js_get_int(root, "content_index", 0),
                                    js_get_str(part, str_is(type, "refusal") ? "refusal" : "text"));
+}
+
+/* A summary of reasoning, or the reasoning itself where the server shows it. */
+static void on_reasoning(struct responses_decoder *decoder, const struct js *root)
+{
+    decoder->base.has_answer = true;
+    decoder_reasoning(&decoder->base, js_get_str(root, "delta"));
+}
+
+static void on_reasoning_end(struct responses_decoder *decoder, const struct js *root)
+{
+    decoder_reasoning(&decoder->base, STR("\n"));
 }
 
 static void on_arguments(struct responses_decoder *decoder, const struct js *root)
@@ -177,9 +197,12 @@ static const struct {
     {"response.output_item.done", on_item_done},
     {"response.content_part.done", on_part_done},
     {"response.output_text.done", on_text_done},
-    {"response.refusal.delta", on_text},
+    {"response.refusal.delta", on_refusal},
     {"response.refusal.done", on_text_done},
     {"response.function_call_arguments.done", on_arguments_done},
+    {"response.reasoning_summary_text.delta", on_reasoning},
+    {"response.reasoning_text.delta", on_reasoning},
+    {"response.reasoning_summary_text.done", on_reasoning_end},
     {"response.completed", on_completed},
     {"response.done", on_completed},
     {"response.incomplete", on_incomplete},
@@ -225,6 +248,7 @@ static const struct decoder_ops responses_decoder_ops = {
     .read = read_root,
     .drafts = list_drafts,
     .extras = write_extras,
+    .places = DECODER_PLACES,
     .release = release,
 };
 

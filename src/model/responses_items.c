@@ -181,6 +181,7 @@ static void read_message(struct responses_items *items, int64_t index, const str
         return;
     for (size_t i = 0; i < js_count(content) && js_kind(content) == JS_ARRAY; i++) {
         struct str text = part_text(js_at(content, i));
+        items->decoder->refused |= js_get_str(js_at(content, i), "refusal").n > 0;
         /* What was shown stays, even where the final response has other words. */
         if (text.n > 0 && (moment != ITEM_FINAL || !items->text_streamed ||
                            find_text(items, index, (int64_t)i, text, &ignored)))

@@ -59,11 +59,20 @@ static void on_delta(void *user, struct str text)
         call->callbacks.delta(call->callbacks.user, text);
 }
 
+static void on_reasoning(void *user, struct str text)
+{
+    struct model_call *call = user;
+    if (call->callbacks.reasoning && !call->aborted)
+        call->callbacks.reasoning(call->callbacks.user, text);
+}
+
 static struct decoder *decoder_of(struct model_call *call)
 {
     const struct model_server server = {http_shown_url(call->transfer), buf_view(&call->secret)};
-    if (!call->decoder)
+    if (!call->decoder) {
         call->decoder = call->api->decoder_new(server, on_delta, call);
+        call->decoder->reasoning = on_reasoning;
+    }
     return call->decoder;
 }
 

@@ -193,7 +193,39 @@ static void the_number_of_blocks_is_bounded(void **state)
     decoded_release(&d);
 }
 
+/* --- ends that are not an answer ------------------------------------------------------------------------ */
+
+static void a_refusal_is_a_failure_with_its_words(void **state)
+{
+    struct decoded d;
+    struct str body = STR(START SAYS("0", "I will not.") FINISH("refusal") END);
+    check_closing(body, DECODER_CLOSED,
+                  "provider: http://server/v1: the model refused to answer: I will not / I will "
+                  "not.");
+    decode_pieces(&d, body, 9, DECODER_CLOSED);
+    assert_int_equal(d.failure.trouble, TROUBLE_FILTERED);
+    assert_int_equal(d.failure.usage.output, 7);
+    decoded_release(&d);
+    check_body(START FINISH("refusal") END,
+               "provider: http://server/v1: the model refused to answer / ");
+}
+
+static void a_paused_turn_is_a_failure(void **state)
+{
+    check_body(START SAYS("0", "a") FINISH("pause_turn") END,
+               "provider: http://server/v1: the server paused its turn (pause_turn), as it does "
+               "for tools that it runs itself: cadre does not use them, so remove them from "
+               "extra_body / a");
+}
+
 /* --- thinking ----------------------------------------------------------------------------------------- */
+
+static void thinking_is_shown_as_it_comes(void **state)
+{
+    check_reasoning(STR(START THINKING_BLOCK("0") THINKING("0", "so ") THINKING("0", "it is")
+                            SIGNATURE("0", "s") STOP("0") SAYS("1", "a") FINISH("end_turn") END),
+                    "so it is");
+}
 
 static void thinking_is_kept_in_its_place_and_is_no_text(void **state)
 {
@@ -322,6 +354,9 @@ int main(void)
         cmocka_unit_test(arguments_are_repaired_or_handed_back_as_text),
         cmocka_unit_test(a_call_needs_a_name_and_gets_an_id),
         cmocka_unit_test(the_number_of_blocks_is_bounded),
+        cmocka_unit_test(a_refusal_is_a_failure_with_its_words),
+        cmocka_unit_test(a_paused_turn_is_a_failure),
+        cmocka_unit_test(thinking_is_shown_as_it_comes),
         cmocka_unit_test(thinking_is_kept_in_its_place_and_is_no_text),
         cmocka_unit_test(a_signature_may_come_first),
         cmocka_unit_test(a_signature_that_is_sent_again_counts_once),

@@ -22,7 +22,7 @@ struct decoded {
     } decoder;
     struct model_reply reply;
     struct model_failure failure;
-    struct buf deltas;
+    struct buf deltas, reasoning;
     bool whole;
 };
 
@@ -35,12 +35,20 @@ static inline void decoding_delta(void *user, struct str text)
     buf_str(user, text);
 }
 
+static inline void decoding_reasoning(void *user, struct str text)
+{
+    struct decoded *d = (struct decoded *)((char *)user - offsetof(struct decoded, deltas));
+    buf_str(&d->reasoning, text);
+}
+
 static inline void decode_reading(struct decoded *d, struct str body, size_t step,
                                   enum decoder_closing closing, enum decoder_reading reading)
 {
     const struct model_server server = {STR("http://server/v1"), STR(KEY)};
     buf_init(&d->deltas, DECODER_TEXT_MAX);
     decoding_start(d, server, decoding_delta);
+    buf_init(&d->reasoning, DECODER_TEXT_MAX);
+    d->decoder.base.reasoning = decoding_reasoning;
     d->decoder.base.reading = reading;
     enum decoder_next next = DECODER_GO_ON;
     for (size_t at = 0; at < body.n && next == DECODER_GO_ON; at += step) {
@@ -60,6 +68,7 @@ static inline void decoded_release(struct decoded *d)
 {
     decoder_release(&d->decoder.base);
     buf_release(&d->deltas);
+    buf_release(&d->reasoning);
 }
 
 /* "<text> name(id)arguments … finish cut {extras}", or "class: message / partial". */
@@ -108,6 +117,7 @@ static inline void check_readings(struct str body, enum decoder_closing closing)
     assert_false(one.failed);
     check_str(buf_view(&one), other.p);
     assert_true(str_eq(buf_view(&quick.deltas), buf_view(&thorough.deltas)));
+    assert_true(str_eq(buf_view(&quick.reasoning), buf_view(&thorough.reasoning)));
     decoded_release(&quick);
     decoded_release(&thorough);
     buf_release(&one);
@@ -128,6 +138,17 @@ static inline void check_closing(struct str body, enum decoder_closing closing,
         check_str(buf_view(&text), expected);
         assert_true(str_eq(buf_view(&d.deltas), d.whole ? d.reply.text : d.failure.partial));
         buf_release(&text);
+        decoded_release(&d);
+    }
+}
+
+/* What came as reasoning. */
+static inline void check_reasoning(struct str body, const char *expected)
+{
+    for (size_t step = 1; step <= body.n; step += 6) {
+        struct decoded d;
+        decode_pieces(&d, body, step, DECODER_CLOSED);
+        check_str(buf_view(&d.reasoning), expected);
         decoded_release(&d);
     }
 }

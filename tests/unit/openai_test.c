@@ -114,12 +114,47 @@ static void other_choices_are_ignored(void **state)
                "<yes> stop");
 }
 
-static void content_may_be_a_list_of_parts_and_a_refusal_is_text(void **state)
+static void content_may_be_a_list_of_parts(void **state)
 {
     check_body(
         DELTA("\"content\":[{\"type\":\"text\",\"text\":\"a\"},\"b\",{\"type\":\"image\"},7]")
-            DELTA("\"content\":null,\"refusal\":\"no\"") FINISH("stop"),
-        "<abno> stop");
+            FINISH("stop"),
+        "<ab> stop");
+}
+
+static void a_refusal_is_a_failure_with_its_words(void **state)
+{
+    struct decoded d;
+    struct str body = STR(DELTA("\"content\":null,\"refusal\":\"I cannot \"")
+                              DELTA("\"refusal\":\"help with that.\"") FINISH("stop"));
+    check_closing(body, DECODER_CLOSED,
+                  "provider: http://server/v1: the model refused to answer: I cannot help with "
+                  "that / I cannot help with that.");
+    decode_pieces(&d, body, 5, DECODER_CLOSED);
+    assert_int_equal(d.failure.trouble, TROUBLE_FILTERED);
+    decoded_release(&d);
+}
+
+static void reasoning_is_shown_under_the_first_name_that_it_comes_under(void **state)
+{
+    struct str body = STR(DELTA("\"reasoning_content\":\"a\",\"reasoning\":\"a\"") DELTA(
+        "\"reasoning_content\":\"b\",\"reasoning\":\"b\"") TEXT("<think>") FINISH("stop"));
+    check_reasoning(body, "ab");
+    /* The server tells reasoning apart, so a tag is text. */
+    check_closing(body, DECODER_CLOSED,
+                  "<<think>> stop {\"api\":\"openai\",\"message\":{\"reasoning_content\":\"ab\","
+                  "\"reasoning\":\"ab\"}}");
+}
+
+static void reasoning_in_the_text_is_not_the_answer(void **state)
+{
+    struct str body = STR(TEXT("\\n<thi") TEXT("nk>Let me s") TEXT("ee.</th") TEXT("ink>\\n\\nFour")
+                              TEXT(".") FINISH("stop") DONE);
+    check_closing(body, DECODER_CLOSED, "<Four.> stop");
+    check_reasoning(body, "Let me see.");
+    /* The answer is cut before it begins. */
+    check_body(TEXT("<think>Let me") FINISH("length"), "<> length cut");
+    check_body(TEXT("<think>Let me"), "retry: http://server/v1: the stream ended early / ");
 }
 
 static void a_chunk_that_is_no_object_is_a_failure(void **state)
@@ -520,7 +555,10 @@ int main(void)
         cmocka_unit_test(a_broken_connection_loses_only_what_had_not_finished),
         cmocka_unit_test(nothing_after_done_counts),
         cmocka_unit_test(other_choices_are_ignored),
-        cmocka_unit_test(content_may_be_a_list_of_parts_and_a_refusal_is_text),
+        cmocka_unit_test(content_may_be_a_list_of_parts),
+        cmocka_unit_test(a_refusal_is_a_failure_with_its_words),
+        cmocka_unit_test(reasoning_is_shown_under_the_first_name_that_it_comes_under),
+        cmocka_unit_test(reasoning_in_the_text_is_not_the_answer),
         cmocka_unit_test(a_chunk_that_is_no_object_is_a_failure),
         cmocka_unit_test(invalid_utf8_and_lone_surrogates_are_mended),
         cmocka_unit_test(a_character_cut_in_half_between_two_chunks_is_whole_again),

@@ -116,7 +116,7 @@ static void messages_follow_each_other(void **state)
                "<aba> completed");
 }
 
-static void a_refusal_is_text(void **state)
+static void a_refusal_is_a_failure_with_its_words(void **state)
 {
     check_body(START EVENT("response.refusal.delta", ",\"output_index\":0,\"content_index\":0,"
                                                      "\"delta\":\"I can\"")
@@ -125,8 +125,20 @@ static void a_refusal_is_text(void **state)
                        EVENT("response.refusal.done", ",\"output_index\":0,\"content_index\":0,"
                                                       "\"refusal\":\"I cannot\"")
                            COMPLETED(MESSAGE("{\"type\":\"refusal\",\"refusal\":\"I cannot\"}")),
-               "<I cannot> completed");
-    check_body(COMPLETED(MESSAGE("{\"type\":\"refusal\",\"refusal\":\"no\"}")), "<no> completed");
+               "provider: http://server/v1: the model refused to answer: I cannot / I cannot");
+    check_body(COMPLETED(MESSAGE("{\"type\":\"refusal\",\"refusal\":\"no\"}")),
+               "provider: http://server/v1: the model refused to answer: no / no");
+}
+
+static void summaries_of_reasoning_are_shown(void **state)
+{
+    check_reasoning(
+        STR(START EVENT("response.reasoning_summary_text.delta", ",\"delta\":\"I look\"")
+                EVENT("response.reasoning_summary_text.delta", ",\"delta\":\" first.\"")
+                    EVENT("response.reasoning_summary_text.done", ",\"text\":\"I look first.\"")
+                        EVENT("response.reasoning_text.delta", ",\"delta\":\"raw\"") TEXT("1", "a")
+                            COMPLETED("")),
+        "I look first.\nraw");
 }
 
 static void unknown_events_items_and_parts_are_passed_over(void **state)
@@ -544,7 +556,8 @@ int main(void)
         cmocka_unit_test(what_was_shown_stays_when_the_end_has_other_words),
         cmocka_unit_test(a_text_counts_once_however_its_item_is_numbered),
         cmocka_unit_test(messages_follow_each_other),
-        cmocka_unit_test(a_refusal_is_text),
+        cmocka_unit_test(a_refusal_is_a_failure_with_its_words),
+        cmocka_unit_test(summaries_of_reasoning_are_shown),
         cmocka_unit_test(unknown_events_items_and_parts_are_passed_over),
         cmocka_unit_test(nulls_are_allowed_everywhere),
         cmocka_unit_test(bad_bytes_are_mended),

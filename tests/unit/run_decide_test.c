@@ -411,6 +411,20 @@ static void an_empty_reply_is_answered_with_a_nudge(void **state)
     rig_expect(rig, REPLIED ", 0 run.failed");
 }
 
+static void white_space_is_an_empty_reply_and_never_an_answer(void **state)
+{
+    struct rig *rig = *state;
+    rig_start(rig, "do it");
+    for (int i = 0; i < 3; i++) {
+        rig_skip(rig);
+        rig_say(rig, 0, " \n\t");
+    }
+    rig_expect(rig, REPLIED ", 0 run.failed");
+    check_str(rig_last(rig, 0, EVENT_AGENT_MESSAGE)->note, "empty");
+    check_str(rig_last(rig, 0, EVENT_RUN_FAILED)->outcome, "error");
+    rig_contains(rig_last(rig, 0, EVENT_RUN_FAILED)->error, "empty or white space three times");
+}
+
 static void a_cut_reply_is_answered_with_a_nudge_and_its_text_kept_in_the_end(void **state)
 {
     struct rig *rig = *state;
@@ -576,6 +590,7 @@ int main(void)
         RIG_TEST(a_request_is_given_up_after_the_configured_tries),
         RIG_TEST(a_refusal_by_the_provider_is_not_asked_again),
         RIG_TEST(an_empty_reply_is_answered_with_a_nudge),
+        RIG_TEST(white_space_is_an_empty_reply_and_never_an_answer),
         RIG_TEST(a_cut_reply_is_answered_with_a_nudge_and_its_text_kept_in_the_end),
         RIG_TEST(a_useful_reply_forgives_the_nudges_before_it),
         RIG_TEST(four_identical_turns_end_with_the_reason),

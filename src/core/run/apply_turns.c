@@ -220,6 +220,8 @@ int apply_replied(struct run *run, struct agent *agent, const struct event *e, s
     calls_forget(agent);
     if (e->calls.p != NULL && calls_open(agent, e, &message, err) != 0)
         return -1;
+    if (e->version >= 3 && message.call_count == 0 && str_is_blank(message.text))
+        message.text = STR("");
     if (message.text.n > 0 && str_is(e->completeness, "whole") && message.call_count == 0)
         agent->nudges = 0;
     if (message.call_count > 0)

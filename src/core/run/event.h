@@ -19,6 +19,7 @@
  *      is named and not repeated (files that were read for a child, its task, its answer).
  *   3  the lines that follow.
  *      A failure says what is wrong beyond its class (trouble, window, needed).
+ *      A reply of white space alone is an empty one.
  *      Deadlines stand still while an agent waits for a slot or its provider (clock.c). A pause before a retry is not moved by
  *      the time that no process owned the run.
  *      A request that overflows lowers the model's window for the run and books nothing.

@@ -357,7 +357,9 @@ static void settle(struct deciding *d, struct agent *agent)
     emit(d, e);
 }
 
-static void nudge(struct deciding *d, struct agent *agent, const char *note, struct str text)
+/* failed: the error when nudging did not help. */
+static void nudge(struct deciding *d, struct agent *agent, const char *note, struct str text,
+                  struct str failed)
 {
     if (agent->nudges >= NUDGES_MAX) {
         if (agent->response.n > 0)
@@ -366,8 +368,7 @@ static void nudge(struct deciding *d, struct agent *agent, const char *note, str
                                                               : OUTCOME_COMPLETED,
                          STR_NONE);
         else
-            agent_give_up(d, agent, OUTCOME_ERROR,
-                          STR("the model gave no usable answer three times in a row"));
+            agent_give_up(d, agent, OUTCOME_ERROR, failed);
         return;
     }
     message_add(d, agent, "user", note, text);
@@ -382,10 +383,14 @@ static void reply_without_calls(struct deciding *d, struct agent *agent,
     } else if (reply->completeness == REPLY_CUT) {
         nudge(d, agent, "cut",
               STR("Your last reply was cut off by the output limit. Go on in smaller steps: one "
-                  "short tool call or a shorter answer."));
-    } else if (reply->text.n == 0) {
+                  "short tool call or a shorter answer."),
+              STR("the output limit cut the model's answer off three times in a row, before any "
+                  "text came: raise max_output_tokens, or lower the effort"));
+    } else if (str_is_blank(reply->text)) {
         nudge(d, agent, "empty",
-              STR("Your last reply was empty. Call a tool, or answer with text."));
+              STR("Your last reply was empty. Call a tool, or answer with text."),
+              STR("the model's answer was empty or white space three times in a row: try "
+                  "another model, or put the task in other words"));
     } else if (agent->steered.n > agent->steered_told) {
         turn_advance(d, agent); /* it was told something that it has not seen */
     } else if (answer_corrected(d, agent) || plan_verdict_asked(d, agent)) {
