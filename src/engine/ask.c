@@ -200,7 +200,7 @@ void ask_start(struct live *live, const struct effect *effect)
         return;
     }
     const struct offer *offer =
-        offer_of(&live->offers, engine->config.tools, run_settings(run), &agent->contract);
+        offer_of(&live->offers, &engine->config, run_settings(run), &agent->contract);
     const struct model_conversation conversation = {.messages = agent->messages,
                                                     .message_count = agent->message_count,
                                                     .workspace = run_workspace(run),

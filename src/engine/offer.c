@@ -27,7 +27,15 @@ static struct str door_schema(struct arena *arena, const struct door_tool *door,
     return schema;
 }
 
-static void offer_fill(struct offer *offer, const struct tool_port *port,
+static bool tool_is_useful(const struct offer *offer, const struct tool *tool,
+                           const struct tool_services *services)
+{
+    if (strcmp(tool->name, "skill") == 0 && offer->skills == OFFER_NO_SKILLS)
+        return false;
+    return tool->is_ready == NULL || tool->is_ready(services);
+}
+
+static void offer_fill(struct offer *offer, const struct engine_config *config,
                        const struct settings *settings, const struct contract *contract)
 {
     const struct list *allowed = &offer->allowed;
@@ -35,8 +43,12 @@ static void offer_fill(struct offer *offer, const struct tool_port *port,
     offer->tool_count = 0;
     for (size_t i = 0; i < allowed->n; i++) {
         struct str name = allowed->items[i];
-        const struct tool *tool = port->find(name);
+        const struct tool *tool = config->tools->find(name);
         const struct door_tool *door = door_tool_find(name);
+        if (tool != NULL && !tool_is_useful(offer, tool, config->services))
+            continue;
+        if (door != NULL && !door_is_useful(door, settings, contract))
+            continue;
         if (tool != NULL)
             offer->tools[offer->tool_count++] =
                 (struct model_tool){name, str_from(tool->description), str_from(tool->schema)};
@@ -55,14 +67,17 @@ static void offer_release(struct offer *offer)
     arena_release(&offer->arena);
 }
 
-const struct offer *offer_of(struct offers *offers, const struct tool_port *port,
+const struct offer *offer_of(struct offers *offers, const struct engine_config *config,
                              const struct settings *settings, const struct contract *contract)
 {
     const struct list *allowed = &contract->permissions.allowed_tools;
     const struct list *roles = &contract->permissions.spawn_roles;
+    const struct list *skills = &contract->permissions.skills;
+    enum offer_skills has_skills =
+        skills->state == LIST_ABSENT || skills->n > 0 ? OFFER_SKILLS : OFFER_NO_SKILLS;
     for (size_t i = 0; i < offers->count; i++) {
         if (same_list(&offers->items[i].allowed, allowed) &&
-            same_list(&offers->items[i].roles, roles))
+            same_list(&offers->items[i].roles, roles) && offers->items[i].skills == has_skills)
             return &offers->items[i];
     }
     struct offer *offer = &offers->items[offers->next];
@@ -74,7 +89,8 @@ const struct offer *offer_of(struct offers *offers, const struct tool_port *port
     buf_init(&offer->memo->text, TOOLS_BYTES_MAX);
     offer->allowed = list_copy(&offer->arena, allowed);
     offer->roles = list_copy(&offer->arena, roles);
-    offer_fill(offer, port, settings, contract);
+    offer->skills = has_skills;
+    offer_fill(offer, config, settings, contract);
     return offer;
 }
 

@@ -1,9 +1,11 @@
-/* The tools that an agent is offered, as its model sees them. Agents with the same contract lists share one offer: thousands of
+/* The tools that an agent is offered, as its model sees them: those of its contract, without the ones that
+ * are useless to it (no skill to load, no search service, no child that could be open). Agents with the same contract lists share one offer: thousands of
  * siblings have the same. Loop thread. */
 #ifndef CADRE_ENGINE_OFFER_H
 #define CADRE_ENGINE_OFFER_H
 
 #include "core/run/run.h"
+#include "engine/engine.h"
 #include "port/model.h"
 #include "port/tool.h"
 
@@ -11,7 +13,9 @@
 
 struct offer {
     struct arena arena;
-    struct list allowed, roles; /* whose it is */
+    /* Whose it is. */
+    struct list allowed, roles;
+    enum offer_skills { OFFER_NO_SKILLS, OFFER_SKILLS } skills;
     struct model_tool *tools;
     size_t tool_count;
     struct tools_memo *memo; /* their text */
@@ -23,7 +27,7 @@ struct offers {
 };
 
 /* Lives until OFFERS_MAX others were asked for. */
-const struct offer *offer_of(struct offers *offers, const struct tool_port *port,
+const struct offer *offer_of(struct offers *offers, const struct engine_config *config,
                              const struct settings *settings, const struct contract *contract);
 void offers_release(struct offers *offers);
 

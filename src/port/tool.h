@@ -89,6 +89,9 @@ struct tool {
     const char *schema; /* JSON Schema of the arguments */
     /* LONG: it runs other programs or waits for the network, and gets a thread of its own instead of one of the pool's. */
     enum { TOOL_BRIEF, TOOL_LONG } pace;
+    /* NULL: always. False where the tool can only fail with these services (may be NULL): models do not
+     * learn of it. */
+    bool (*is_ready)(const struct tool_services *services);
     /* NULL for pure tools. Returns 0 and fills prepared, or -1 with the error as the result's text. */
     int (*prepare)(const struct tool_context *context, const struct js *arguments,
                    struct tool_prepared *prepared, struct tool_result *result);

@@ -21,17 +21,11 @@
 
 static const char schema[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"name\":{\"type\":\"string\",\"description\":\"Identifier: the name of a function, type, "
-    "variable, macro …, compared exactly and as a whole word.\"},"
-    "\"find\":{\"type\":\"string\",\"enum\":[\"all\",\"definitions\",\"references\"],"
-    "\"description\":\"Default all.\"},"
-    "\"path\":{\"type\":\"string\",\"description\":\"File or directory to search. Default: the "
-    "working directory.\"},"
-    "\"type\":{\"type\":\"string\",\"description\":\"Only files of a language: c, cpp, py, js, "
-    "ts, go, rust, java …\"},"
-    "\"max_results\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":500,\"description\":\"Lines "
-    "to show. Default 50.\"}},"
-    "\"required\":[\"name\"],\"additionalProperties\":false}";
+    "\"name\":{\"type\":\"string\",\"description\":\"Whole word, exact case\"},"
+    "\"find\":{\"type\":\"string\",\"enum\":[\"all\",\"definitions\",\"references\"]},"
+    "\"path\":{\"type\":\"string\"},"
+    "\"type\":{\"type\":\"string\",\"description\":\"As in grep\"},"
+    "\"max_results\":{\"type\":\"integer\"}},\"required\":[\"name\"]}";
 
 static const struct argument arguments_known[] = {
     {"name", ARGUMENT_TEXT, ARGUMENT_REQUIRED, 1, DEFINITION_NAME_MAX},
@@ -301,8 +295,7 @@ static void code_search_run(const struct tool_context *context, const struct js 
 
 const struct tool tool_code_search = {
     .name = "code_search",
-    .description = "Find where an identifier is defined and where it is used, as path:line: text; "
-                   "definitions say what kind they are.",
+    .description = "Find definitions and uses of an identifier. Returns path:line: text.",
     .schema = schema,
     .pace = TOOL_LONG,
     .prepare = NULL,

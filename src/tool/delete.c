@@ -7,10 +7,7 @@
 #include "tool/table.h"
 
 static const char schema[] = "{\"type\":\"object\",\"properties\":{"
-                             "\"path\":{\"type\":\"string\",\"description\":\"File to delete, "
-                             "relative to the working directory. Directories are "
-                             "not deleted.\"}},"
-                             "\"required\":[\"path\"],\"additionalProperties\":false}";
+                             "\"path\":{\"type\":\"string\"}},\"required\":[\"path\"]}";
 
 static const struct argument arguments_known[] = {
     {"path", ARGUMENT_TEXT, ARGUMENT_REQUIRED, 1, SCOPE_PATH_MAX},
@@ -54,7 +51,7 @@ static void delete_run(const struct tool_context *context, const struct js *argu
 
 const struct tool tool_delete = {
     .name = "delete",
-    .description = "Delete one file.",
+    .description = "Delete one file, not a directory.",
     .schema = schema,
     .prepare = delete_prepare,
     .run = delete_run,

@@ -16,17 +16,10 @@
 #define FILES_DEFAULT 20
 #define RESULTS_MOST 200
 
-static const char schema[] =
-    "{\"type\":\"object\",\"properties\":{"
-    "\"path\":{\"type\":\"string\",\"description\":\"File or directory to look at. Default: the "
-    "working directory.\"},"
-    "\"glob\":{\"type\":\"string\",\"description\":\"Only files that match, for example "
-    "src/**/*.h; without a / it is compared with the file's name.\"},"
-    "\"type\":{\"type\":\"string\",\"description\":\"Only files of a language: c, cpp, py, js, "
-    "ts, go, rust, java …\"},"
-    "\"max_results\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":200,\"description\":\"Files "
-    "to show, those with the most undocumented symbols first. Default 20.\"}},"
-    "\"additionalProperties\":false}";
+static const char schema[] = "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"},"
+                             "\"glob\":{\"type\":\"string\"},"
+                             "\"type\":{\"type\":\"string\",\"description\":\"As in grep\"},"
+                             "\"max_results\":{\"type\":\"integer\"}}}";
 
 static const struct argument arguments_known[] = {
     {"path", ARGUMENT_TEXT, ARGUMENT_OPTIONAL, 1, SCOPE_PATH_MAX},
@@ -237,8 +230,7 @@ static void docs_coverage_run(const struct tool_context *context, const struct j
 
 const struct tool tool_docs_coverage = {
     .name = "docs_coverage",
-    .description = "Count public symbols with and without documentation; shows totals by language "
-                   "and the files where most is missing, with names and lines.",
+    .description = "Find public symbols without documentation.",
     .schema = schema,
     .prepare = NULL,
     .run = docs_coverage_run,

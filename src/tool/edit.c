@@ -6,17 +6,10 @@
 #include "tool/table.h"
 
 static const char schema[] =
-    "{\"type\":\"object\",\"properties\":{"
-    "\"path\":{\"type\":\"string\",\"description\":\"File to change, relative to the working "
-    "directory.\"},"
-    "\"old_text\":{\"type\":\"string\",\"description\":\"Text to replace, exactly as it stands in "
-    "the file, without line "
-    "numbers. It must occur exactly once, unless replace_all is true.\"},"
-    "\"new_text\":{\"type\":\"string\",\"description\":\"Text to put in its place; may be "
-    "empty.\"},"
-    "\"replace_all\":{\"type\":\"boolean\",\"description\":\"Replace every occurrence. Default "
-    "false.\"}},"
-    "\"required\":[\"path\",\"old_text\",\"new_text\"],\"additionalProperties\":false}";
+    "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"},"
+    "\"old_text\":{\"type\":\"string\",\"description\":\"As in the file, without line numbers; "
+    "must occur once unless replace_all\"},\"new_text\":{\"type\":\"string\"},"
+    "\"replace_all\":{\"type\":\"boolean\"}},\"required\":[\"path\",\"old_text\",\"new_text\"]}";
 
 static const struct argument arguments_known[] = {
     {"path", ARGUMENT_TEXT, ARGUMENT_REQUIRED, 1, SCOPE_PATH_MAX},
@@ -55,9 +48,7 @@ static void edit_run(const struct tool_context *context, const struct js *argume
 
 const struct tool tool_edit = {
     .name = "edit",
-    .description = "Replace text in a file. old_text must be exactly what stands there, white "
-                   "space included, and occur "
-                   "once; read the file first.",
+    .description = "Replace text in a file. Read it first.",
     .schema = schema,
     .prepare = edit_prepare,
     .run = edit_run,

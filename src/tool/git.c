@@ -15,15 +15,12 @@
 
 static const char schema[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"command\":{\"type\":\"string\",\"enum\":[\"status\",\"log\",\"show\",\"blame\",\"ls-files\","
-    "\"ls-tree\",\"shortlog\",\"rev-list\",\"branch\",\"tag\",\"rev-parse\",\"merge-base\","
-    "\"describe\",\"remote\"],\"description\":\"What to ask.\"},"
-    "\"args\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":\"Options and "
-    "revisions, one word each, for example [\\\"--oneline\\\", \\\"-n\\\", \\\"10\\\", "
-    "\\\"main..HEAD\\\"]. show also takes REVISION:PATH.\"},"
-    "\"paths\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":\"Only these "
-    "files and directories.\"}},"
-    "\"required\":[\"command\"],\"additionalProperties\":false}";
+    "\"command\":{\"type\":\"string\",\"enum\":[\"status\",\"log\",\"show\",\"blame\","
+    "\"ls-files\",\"ls-tree\",\"shortlog\",\"rev-list\",\"branch\",\"tag\",\"rev-parse\","
+    "\"merge-base\",\"describe\",\"remote\"]},\"args\":{\"type\":\"array\","
+    "\"items\":{\"type\":\"string\"},\"description\":\"One word each: -n, 10, main..HEAD\"},"
+    "\"paths\":{\"type\":\"array\","
+    "\"items\":{\"type\":\"string\"}}},\"required\":[\"command\"]}";
 
 static const struct argument arguments_known[] = {
     {"command", ARGUMENT_TEXT, ARGUMENT_REQUIRED, 1, 32},
@@ -289,8 +286,7 @@ static void git_run(const struct tool_context *context, const struct js *argumen
 
 const struct tool tool_git = {
     .name = "git",
-    .description = "Ask git about history and state; nothing is changed. For differences use "
-                   "git_diff, for commits git_commit.",
+    .description = "Query git, read-only.",
     .schema = schema,
     .pace = TOOL_LONG,
     .run = git_run,

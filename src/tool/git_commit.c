@@ -14,12 +14,10 @@
 #define ID_SHOWN 12
 
 static const char schema[] =
-    "{\"type\":\"object\",\"properties\":{"
-    "\"message\":{\"type\":\"string\",\"description\":\"The commit's message: a short first line, "
-    "then an empty line and the reasons.\"},"
-    "\"paths\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":\"Files and "
-    "directories to commit; deleted files too. Nothing else is committed.\"}},"
-    "\"required\":[\"message\",\"paths\"],\"additionalProperties\":false}";
+    "{\"type\":\"object\",\"properties\":{\"message\":{\"type\":\"string\"},"
+    "\"paths\":{\"type\":\"array\","
+    "\"items\":{\"type\":\"string\"},\"description\":\"Deleted files too\"}},"
+    "\"required\":[\"message\",\"paths\"]}";
 
 static const struct argument arguments_known[] = {
     {"message", ARGUMENT_TEXT, ARGUMENT_REQUIRED, 1, MESSAGE_MAX},
@@ -92,8 +90,7 @@ static void git_commit_run(const struct tool_context *context, const struct js *
 
 const struct tool tool_git_commit = {
     .name = "git_commit",
-    .description = "Commit files of the workspace on the current branch, as they are now. No hooks "
-                   "run and nothing is pushed.",
+    .description = "Commit the named files; no hooks, no push.",
     .schema = schema,
     .pace = TOOL_LONG,
     .run = git_commit_run,

@@ -12,20 +12,12 @@
 
 static const char schema[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"from\":{\"type\":\"string\",\"description\":\"Revision to compare with. Default: the "
-    "index, or HEAD with staged.\"},"
-    "\"to\":{\"type\":\"string\",\"description\":\"Revision that is compared; needs from. Default: "
-    "the files.\"},"
-    "\"staged\":{\"type\":\"boolean\",\"description\":\"Compare what is staged instead of the "
-    "files. Default false.\"},"
-    "\"paths\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":\"Only these "
-    "files and directories.\"},"
-    "\"stat\":{\"type\":\"boolean\",\"description\":\"Only how many lines changed in which file. "
-    "Default false.\"},"
-    "\"context\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":100,\"description\":\"Lines "
-    "around "
-    "each change. Default 3.\"}},"
-    "\"additionalProperties\":false}";
+    "\"from\":{\"type\":\"string\",\"description\":\"Default: the index, or HEAD if staged\"},"
+    "\"to\":{\"type\":\"string\",\"description\":\"Default: the files\"},"
+    "\"staged\":{\"type\":\"boolean\"},\"paths\":{\"type\":\"array\","
+    "\"items\":{\"type\":\"string\"}},"
+    "\"stat\":{\"type\":\"boolean\",\"description\":\"Only line counts\"},"
+    "\"context\":{\"type\":\"integer\",\"description\":\"Default 3\"}}}";
 
 static const struct argument arguments_known[] = {
     {"from", ARGUMENT_TEXT, ARGUMENT_OPTIONAL, 1, GIT_ASK_WORD_MAX},
@@ -100,8 +92,7 @@ static void git_diff_run(const struct tool_context *context, const struct js *ar
 
 const struct tool tool_git_diff = {
     .name = "git_diff",
-    .description = "Show differences: files against the index (default), the index against HEAD "
-                   "(staged), or between commits. New files that were never added are not shown.",
+    .description = "Show changes of tracked files.",
     .schema = schema,
     .pace = TOOL_LONG,
     .run = git_diff_run,

@@ -21,24 +21,17 @@
 
 static const char schema[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"pattern\":{\"type\":\"string\",\"description\":\"Regular expression (PCRE) for a line.\"},"
-    "\"path\":{\"type\":\"string\",\"description\":\"File or directory. Default: the working "
-    "directory.\"},"
-    "\"glob\":{\"type\":\"string\",\"description\":\"Only such files: *.{c,h} (by name), "
-    "src/**/*.h.\"},"
-    "\"exclude\":{\"type\":\"string\",\"description\":\"No such files.\"},"
-    "\"type\":{\"type\":\"string\",\"description\":\"Only a language: c, py, ts, go, md …\"},"
+    "\"pattern\":{\"type\":\"string\",\"description\":\"PCRE\"},\"path\":{\"type\":\"string\"},"
+    "\"glob\":{\"type\":\"string\",\"description\":\"Like *.{c,h}, src/**/*.h\"},"
+    "\"exclude\":{\"type\":\"string\",\"description\":\"Glob\"},"
+    "\"type\":{\"type\":\"string\",\"description\":\"Language: c, py, ts …\"},"
     "\"ignore_case\":{\"type\":\"boolean\"},"
-    "\"output\":{\"type\":\"string\",\"enum\":[\"lines\",\"files\",\"count\"],\"description\":"
-    "\"Default lines.\"},"
-    "\"context\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":20,\"description\":\"Lines "
-    "around a match.\"},"
-    "\"before\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":20},"
-    "\"after\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":20},"
-    "\"ignored\":{\"type\":\"boolean\",\"description\":\"Also what .gitignore leaves out.\"},"
-    "\"max_results\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,\"description\":"
-    "\"Default 100.\"}},"
-    "\"required\":[\"pattern\"],\"additionalProperties\":false}";
+    "\"output\":{\"type\":\"string\",\"enum\":[\"lines\",\"files\",\"count\"]},"
+    "\"context\":{\"type\":\"integer\",\"description\":\"Lines around a match\"},"
+    "\"before\":{\"type\":\"integer\"},\"after\":{\"type\":\"integer\"},"
+    "\"ignored\":{\"type\":\"boolean\",\"description\":\"Also what .gitignore hides\"},"
+    "\"max_results\":{\"type\":\"integer\",\"description\":\"Default 100\"}},"
+    "\"required\":[\"pattern\"]}";
 
 static const struct argument arguments_known[] = {
     {"pattern", ARGUMENT_TEXT, ARGUMENT_REQUIRED, 1, PATTERN_MAX},
@@ -361,8 +354,7 @@ static void grep_run(const struct tool_context *context, const struct js *argume
 
 const struct tool tool_grep = {
     .name = "grep",
-    .description = "Search file contents with a regular expression, line by line. Shows "
-                   "path:line:text for each matching line.",
+    .description = "Search file contents. Returns path:line:text.",
     .schema = schema,
     .prepare = NULL,
     .run = grep_run,

@@ -14,14 +14,9 @@
 #define ENTRIES_MAX 1000
 #define DEPTH_MAX 8
 
-static const char schema[] = "{\"type\":\"object\",\"properties\":{"
-                             "\"path\":{\"type\":\"string\",\"description\":\"Directory to list, "
-                             "relative to the working directory. Default "
-                             "\\\".\\\".\"},"
-                             "\"depth\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":8,"
-                             "\"description\":\"How many levels of directories to "
-                             "show. Default 1.\"}},"
-                             "\"additionalProperties\":false}";
+static const char schema[] =
+    "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"},"
+    "\"depth\":{\"type\":\"integer\",\"description\":\"Default 1, at most 8\"}}}";
 
 static const struct argument arguments_known[] = {
     {"path", ARGUMENT_TEXT, ARGUMENT_OPTIONAL, 1, SCOPE_PATH_MAX},
@@ -134,9 +129,7 @@ static void ls_run(const struct tool_context *context, const struct js *argument
 
 const struct tool tool_ls = {
     .name = "ls",
-    .description = "List a directory: sorted paths from the workspace's root, directories end with "
-                   "/, files with their "
-                   "size.",
+    .description = "List a directory with file sizes.",
     .schema = schema,
     .prepare = NULL,
     .run = ls_run,

@@ -7,20 +7,11 @@
 #include "tool/table.h"
 
 static const char schema[] =
-    "{\"type\":\"object\",\"properties\":{"
-    "\"path\":{\"type\":\"string\",\"description\":\"File to change, relative to the working "
-    "directory.\"},"
-    "\"edits\":{\"type\":\"array\",\"minItems\":1,\"maxItems\":100,\"description\":\"Replacements, "
-    "in order; each works on the text that the one before it left.\",\"items\":{"
-    "\"type\":\"object\",\"properties\":{"
-    "\"old_text\":{\"type\":\"string\",\"description\":\"Text to replace, exactly as it stands; it "
-    "must occur exactly once, unless replace_all is true.\"},"
-    "\"new_text\":{\"type\":\"string\",\"description\":\"Text to put in its place; may be "
-    "empty.\"},"
-    "\"replace_all\":{\"type\":\"boolean\",\"description\":\"Replace every occurrence. Default "
-    "false.\"}},"
-    "\"required\":[\"old_text\",\"new_text\"],\"additionalProperties\":false}}},"
-    "\"required\":[\"path\",\"edits\"],\"additionalProperties\":false}";
+    "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"},"
+    "\"edits\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
+    "\"old_text\":{\"type\":\"string\"},\"new_text\":{\"type\":\"string\"},"
+    "\"replace_all\":{\"type\":\"boolean\"}},\"required\":[\"old_text\",\"new_text\"]}}},"
+    "\"required\":[\"path\",\"edits\"]}";
 
 static const struct argument arguments_known[] = {
     {"path", ARGUMENT_TEXT, ARGUMENT_REQUIRED, 1, SCOPE_PATH_MAX},
@@ -76,8 +67,7 @@ static void multi_edit_run(const struct tool_context *context, const struct js *
 
 const struct tool tool_multi_edit = {
     .name = "multi_edit",
-    .description = "Make several replacements in one file at once. Either all of them are made, or "
-                   "none: an old_text that is not found leaves the file as it is.",
+    .description = "Make several edits in one file, all or none, in order.",
     .schema = schema,
     .prepare = multi_edit_prepare,
     .run = multi_edit_run,

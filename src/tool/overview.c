@@ -28,10 +28,7 @@
 #define README_BYTES 1500
 
 static const char schema[] =
-    "{\"type\":\"object\",\"properties\":{"
-    "\"path\":{\"type\":\"string\",\"description\":\"Directory to look at. Default: the working "
-    "directory.\"}},"
-    "\"additionalProperties\":false}";
+    "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"}}}";
 
 static const struct argument arguments_known[] = {
     {"path", ARGUMENT_TEXT, ARGUMENT_OPTIONAL, 1, SCOPE_PATH_MAX},
@@ -349,8 +346,7 @@ static void overview_run(const struct tool_context *context, const struct js *ar
 
 const struct tool tool_overview = {
     .name = "overview",
-    .description = "A project at a glance: languages by lines, layout, sizes, entry points, what "
-                   "its project files say, how it is tested, the start of its README.",
+    .description = "Summarize a project: languages, layout, entry points, tests, README.",
     .schema = schema,
     .prepare = NULL,
     .run = overview_run,

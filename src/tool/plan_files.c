@@ -17,15 +17,9 @@
 #define HEAD_BYTES 4096 /* looked at for a title */
 #define TITLE_CHARACTERS 100
 
-static const char schema[] =
-    "{\"type\":\"object\",\"properties\":{"
-    "\"name\":{\"type\":\"string\",\"description\":\"Plan to read, as the list names it. Without "
-    "it the plans are listed.\"},"
-    "\"offset\":{\"type\":\"integer\",\"description\":\"First line to show, as for read. Default "
-    "1.\"},"
-    "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"description\":\"How many lines to show. "
-    "Default 2000.\"}},"
-    "\"additionalProperties\":false}";
+static const char schema[] = "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},"
+                             "\"offset\":{\"type\":\"integer\",\"description\":\"First line\"},"
+                             "\"limit\":{\"type\":\"integer\"}}}";
 
 static const struct argument arguments_known[] = {
     {"name", ARGUMENT_TEXT, ARGUMENT_OPTIONAL, 1, SCOPE_PATH_MAX},
@@ -149,7 +143,7 @@ static void plan_files_run(const struct tool_context *context, const struct js *
 
 const struct tool tool_plan_files = {
     .name = "plan_files",
-    .description = "List the plan documents in .cadre/plans, or read one of them. Reading only.",
+    .description = "List .cadre/plans, or read one plan.",
     .schema = schema,
     .prepare = NULL,
     .run = plan_files_run,

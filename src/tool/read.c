@@ -13,14 +13,10 @@
 #include "tool/table.h"
 
 static const char schema[] =
-    "{\"type\":\"object\",\"properties\":{"
-    "\"path\":{\"type\":\"string\",\"description\":\"File to read, relative to the working "
-    "directory.\"},"
-    "\"offset\":{\"type\":\"integer\",\"description\":\"First line to show, counted from 1; a "
-    "negative number counts from the end: -20 shows the last 20 lines. Default 1.\"},"
-    "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"description\":\"How many lines to show. "
-    "Default 2000.\"}},"
-    "\"required\":[\"path\"],\"additionalProperties\":false}";
+    "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"},"
+    "\"offset\":{\"type\":\"integer\",\"description\":\"First line; -20: last 20\"},"
+    "\"limit\":{\"type\":\"integer\",\"description\":\"Lines; default 2000\"}},"
+    "\"required\":[\"path\"]}";
 
 static const struct argument arguments_known[] = {
     {"path", ARGUMENT_TEXT, ARGUMENT_REQUIRED, 1, SCOPE_PATH_MAX},
@@ -120,9 +116,7 @@ static void read_run(const struct tool_context *context, const struct js *argume
 
 const struct tool tool_read = {
     .name = "read",
-    .description =
-        "Read a text file. Lines are numbered from 1. Long files come in pages: ask again with "
-        "offset to read on.",
+    .description = "Read a text file with line numbers. Long files come in pages.",
     .schema = schema,
     .prepare = NULL,
     .run = read_run,

@@ -15,18 +15,11 @@
 
 static const char schema[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"pattern\":{\"type\":\"string\",\"description\":\"Glob: * and ? within a name, ** over "
-    "directories, [abc], {a,b}. Without a / it is compared with the file's name in every "
-    "directory (*.c), with a / with the path below `path` (src/**/*.{c,h}).\"},"
-    "\"path\":{\"type\":\"string\",\"description\":\"Directory to search. Default: the working "
-    "directory.\"},"
-    "\"sort\":{\"type\":\"string\",\"enum\":[\"newest\",\"name\"],\"description\":\"Default "
-    "newest: files that changed last come first.\"},"
-    "\"ignored\":{\"type\":\"boolean\",\"description\":\"Also files that .gitignore leaves out. "
-    "Default false.\"},"
-    "\"max_results\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000,\"description\":"
-    "\"Default 100.\"}},"
-    "\"required\":[\"pattern\"],\"additionalProperties\":false}";
+    "\"pattern\":{\"type\":\"string\",\"description\":\"Glob: *.c, src/**/*.{c,h}\"},"
+    "\"path\":{\"type\":\"string\"},"
+    "\"sort\":{\"type\":\"string\",\"enum\":[\"newest\",\"name\"]},"
+    "\"ignored\":{\"type\":\"boolean\",\"description\":\"As in grep\"},"
+    "\"max_results\":{\"type\":\"integer\"}},\"required\":[\"pattern\"]}";
 
 static const struct argument arguments_known[] = {
     {"pattern", ARGUMENT_TEXT, ARGUMENT_REQUIRED, 1, GLOB_MAX},
@@ -152,8 +145,7 @@ static void search_run(const struct tool_context *context, const struct js *argu
 
 const struct tool tool_search = {
     .name = "search",
-    .description = "Find files by a glob on their names or paths. Shows paths from the "
-                   "workspace's root, files that changed last first.",
+    .description = "Find files by name, newest first.",
     .schema = schema,
     .prepare = NULL,
     .run = search_run,

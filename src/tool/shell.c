@@ -17,23 +17,12 @@
 #define WAIT_MAX_MS 600000
 
 static const char schema[] =
-    "{\"type\":\"object\",\"properties\":{"
-    "\"command\":{\"type\":\"string\",\"description\":\"Command for /bin/sh, run in the working "
-    "directory. It has no input and no terminal.\"},"
-    "\"timeout_ms\":{\"type\":\"integer\",\"minimum\":100,\"maximum\":3600000,\"description\":"
-    "\"With command: after this time it is killed with all of its processes. Default 120000; in "
-    "the "
-    "background as long as you work.\"},"
-    "\"background\":{\"type\":\"boolean\",\"description\":\"With command: return at once with the "
-    "number of a job that goes on until it ends, is stopped, or you end.\"},"
-    "\"job\":{\"type\":\"integer\",\"minimum\":1,\"description\":\"Instead of command: look at "
-    "this "
-    "job: its state and what it printed since the last look.\"},"
-    "\"wait_ms\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":600000,\"description\":\"With "
-    "job: "
-    "wait this long for its end. Default 0.\"},"
-    "\"stop\":{\"type\":\"boolean\",\"description\":\"With job: kill it.\"}},"
-    "\"additionalProperties\":false}";
+    "{\"type\":\"object\",\"properties\":{\"command\":{\"type\":\"string\"},"
+    "\"timeout_ms\":{\"type\":\"integer\",\"description\":\"Default 120000\"},"
+    "\"background\":{\"type\":\"boolean\",\"description\":\"Return a job number at once\"},"
+    "\"job\":{\"type\":\"integer\",\"description\":\"In place of command: show state and new "
+    "output\"},\"wait_ms\":{\"type\":\"integer\",\"description\":\"Wait for the job\"},"
+    "\"stop\":{\"type\":\"boolean\",\"description\":\"Kill the job\"}}}";
 
 static const struct argument arguments_known[] = {
     {"command", ARGUMENT_TEXT, ARGUMENT_OPTIONAL, 1, COMMAND_MAX},
@@ -210,10 +199,9 @@ static void shell_run(const struct tool_context *context, const struct js *argum
 
 const struct tool tool_shell = {
     .name = "shell",
-    .description = "Run a command with /bin/sh, confined: it sees the workspace and the system's "
-                   "programs, writes only where you may write, and has the network that you have. "
-                   "Returns the exit code, what it printed, and which files it changed. Long ones "
-                   "can run in the background as a job.",
+    .description =
+        "Run a /bin/sh command in a sandbox, without input. Returns exit code, output, changed "
+        "files.",
     .schema = schema,
     .pace = TOOL_LONG,
     .prepare = NULL,

@@ -15,15 +15,10 @@
 #define FILES_SHOWN 40
 #define DESCRIPTION_SHOWN 400 /* bytes in the list */
 
-static const char schema[] = "{\"type\":\"object\",\"properties\":{"
-                             "\"name\":{\"type\":\"string\",\"description\":\"The skill to load. "
-                             "Without it: the list of skills.\"},"
-                             "\"file\":{\"type\":\"string\",\"description\":\"A file of the skill, "
-                             "from its own directory. Default SKILL.md.\"},"
-                             "\"offset\":{\"type\":\"integer\",\"minimum\":0,\"description\":"
-                             "\"Where in the text to begin, in bytes: the number that an "
-                             "earlier answer named.\"}},"
-                             "\"additionalProperties\":false}";
+static const char schema[] =
+    "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},"
+    "\"file\":{\"type\":\"string\",\"description\":\"Default SKILL.md\"},"
+    "\"offset\":{\"type\":\"integer\",\"description\":\"Byte to go on from\"}}}";
 
 static const struct argument arguments_known[] = {
     {"name", ARGUMENT_TEXT, ARGUMENT_OPTIONAL, 1, 256},
@@ -222,9 +217,7 @@ static void skill_run(const struct tool_context *context, const struct js *argum
 
 const struct tool tool_skill = {
     .name = "skill",
-    .description = "Skills are instructions for particular kinds of work. Without arguments: the "
-                   "list of those you may use. With "
-                   "a name: its instructions.",
+    .description = "List skills (instructions for kinds of work), or load one.",
     .schema = schema,
     .prepare = NULL,
     .run = skill_run,

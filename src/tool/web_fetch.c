@@ -15,14 +15,9 @@
 #define ERROR_TEXT 500 /* bytes that are shown of a page that reports an error */
 
 static const char schema[] =
-    "{\"type\":\"object\",\"properties\":{"
-    "\"url\":{\"type\":\"string\",\"description\":\"Address of the page, with http:// or "
-    "https://.\"},"
-    "\"offset\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"Where in the page's text to "
-    "begin, in bytes: the number that an earlier answer named. Default 0.\"},"
-    "\"limit\":{\"type\":\"integer\",\"minimum\":100,\"description\":\"Most bytes of text to "
-    "show.\"}},"
-    "\"required\":[\"url\"],\"additionalProperties\":false}";
+    "{\"type\":\"object\",\"properties\":{\"url\":{\"type\":\"string\"},"
+    "\"offset\":{\"type\":\"integer\",\"description\":\"Byte to go on from\"},"
+    "\"limit\":{\"type\":\"integer\",\"description\":\"Bytes\"}},\"required\":[\"url\"]}";
 
 static const struct argument arguments_known[] = {
     {"url", ARGUMENT_TEXT, ARGUMENT_REQUIRED, 1, WEB_URL_MAX},
@@ -123,8 +118,7 @@ static void web_fetch_run(const struct tool_context *context, const struct js *a
 
 const struct tool tool_web_fetch = {
     .name = "web_fetch",
-    .description = "Fetch a page of the web by its URL: HTML as Markdown, other text as it is. A "
-                   "long page comes in parts.",
+    .description = "Fetch a page, HTML as Markdown, long pages in parts.",
     .schema = schema,
     .pace = TOOL_LONG,
     .prepare = NULL,

@@ -18,12 +18,9 @@
 #define WORDS_MAX 16384
 
 static const char schema[] =
-    "{\"type\":\"object\",\"properties\":{"
-    "\"query\":{\"type\":\"string\",\"description\":\"What to search for.\"},"
-    "\"count\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":20,\"description\":\"Most results "
-    "to "
-    "show. Default 8.\"}},"
-    "\"required\":[\"query\"],\"additionalProperties\":false}";
+    "{\"type\":\"object\",\"properties\":{\"query\":{\"type\":\"string\"},"
+    "\"count\":{\"type\":\"integer\",\"description\":\"Default 8, at most 20\"}},"
+    "\"required\":[\"query\"]}";
 
 static const struct argument arguments_known[] = {
     {"query", ARGUMENT_TEXT, ARGUMENT_REQUIRED, 1, QUERY_MAX},
@@ -173,6 +170,18 @@ static void show(const struct js *answer, const struct search_kind *kind, int64_
         buf_text(&result->text, "No results.\n");
 }
 
+/* How to speak to the configured service; NULL: none is configured, or its address is missing. */
+static const struct search_kind *service_kind(const struct tool_services *services)
+{
+    const struct search_kind *kind = services ? kind_find(services->web.search_kind) : NULL;
+    return kind != NULL && (kind->url != NULL || services->web.search_url.n > 0) ? kind : NULL;
+}
+
+static bool has_service(const struct tool_services *services)
+{
+    return service_kind(services) != NULL;
+}
+
 static void web_search_run(const struct tool_context *context, const struct js *arguments,
                            const struct tool_prepared *prepared, struct tool_result *result)
 {
@@ -186,8 +195,8 @@ static void web_search_run(const struct tool_context *context, const struct js *
     if (arguments_check(arguments, arguments_known,
                         sizeof arguments_known / sizeof arguments_known[0], result) != 0)
         return;
-    asking.kind = services ? kind_find(services->web.search_kind) : NULL;
-    if (asking.kind == NULL || (asking.kind->url == NULL && services->web.search_url.n == 0)) {
+    asking.kind = service_kind(services);
+    if (asking.kind == NULL) {
         tool_fail(result, "no search service is configured: the user's config has to set "
                           "tools.web_search.kind (searxng, brave "
                           "or tavily) and, for searxng, tools.web_search.url");
@@ -232,10 +241,10 @@ static void web_search_run(const struct tool_context *context, const struct js *
 
 const struct tool tool_web_search = {
     .name = "web_search",
-    .description =
-        "Search the web: titles, addresses and snippets of pages. Use web_fetch to read one.",
+    .description = "Search the web: titles, URLs, snippets.",
     .schema = schema,
     .pace = TOOL_LONG,
+    .is_ready = has_service,
     .prepare = NULL,
     .run = web_search_run,
 };

@@ -6,12 +6,8 @@
 #include "tool/table.h"
 
 static const char schema[] =
-    "{\"type\":\"object\",\"properties\":{"
-    "\"path\":{\"type\":\"string\",\"description\":\"File to create or replace, relative to the "
-    "working directory. Missing "
-    "directories are created.\"},"
-    "\"content\":{\"type\":\"string\",\"description\":\"The whole new content.\"}},"
-    "\"required\":[\"path\",\"content\"],\"additionalProperties\":false}";
+    "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"},"
+    "\"content\":{\"type\":\"string\"}},\"required\":[\"path\",\"content\"]}";
 
 static const struct argument arguments_known[] = {
     {"path", ARGUMENT_TEXT, ARGUMENT_REQUIRED, 1, SCOPE_PATH_MAX},
@@ -53,8 +49,7 @@ static void write_run(const struct tool_context *context, const struct js *argum
 
 const struct tool tool_write = {
     .name = "write",
-    .description = "Create a file or replace its whole content. For a small change to an existing "
-                   "file use edit.",
+    .description = "Create or replace a whole file. For small changes use edit.",
     .schema = schema,
     .prepare = write_prepare,
     .run = write_run,

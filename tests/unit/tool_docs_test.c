@@ -1,8 +1,10 @@
 /* docs/tools.md: made of its own prose, the tools' schemas and the answers that the examples really
- * get. A section `## name` of a tool has one table (of which only a line `|` need be written), and at
- * least one example: a block `json` with the arguments. Where a block `text` follows, the example is
- * executed in the workspace that the page describes, a new one for each section; where none follows
- * (tools that need a network or a sandbox), the arguments are held against the schema. */
+ * get. A section `## name` of a tool has one table and at least one example. The table's names and
+ * types come from the schema. Its words are the page's own, because schemas are short; where the page
+ * has none, the schema's are taken, so of a new table only a line `|` need be written. An example is a
+ * block `json` with the arguments. Where a block `text` follows, the example is executed in the
+ * workspace that the page describes, a new one for each section; where none follows (tools that need a
+ * network or a sandbox), the arguments are held against the schema. */
 #include "tool_fixture.h"
 
 #include "base/utf8.h"
@@ -45,7 +47,37 @@ static bool is_required(const struct js *schema, struct str name)
     return false;
 }
 
-static void print_table(struct buf *out, const struct tool *tool)
+static bool next_line(struct str *rest, struct str *line)
+{
+    if (rest->n == 0)
+        return false;
+    const char *newline = memchr(rest->p, '\n', rest->n);
+    size_t n = newline ? (size_t)(newline - rest->p) : rest->n;
+    *line = (struct str){rest->p, n};
+    rest->p += newline ? n + 1 : n;
+    rest->n -= newline ? n + 1 : n;
+    return true;
+}
+
+/* What the page's own table says of an argument; empty where it says nothing. */
+static struct str stored_words(struct str table, struct str name)
+{
+    struct str line;
+    char start[80];
+    snprintf(start, sizeof start, "| `%.*s` | ", STR_FMT(name));
+    while (next_line(&table, &line) && line.n > 0 && line.p[0] == '|') {
+        if (!str_starts(line, str_from(start)) || line.n < 4)
+            continue;
+        size_t end = line.n - 2, from = end;
+        while (from > 0 && !(line.p[from - 1] == '|' && line.p[from - 2] == ' '))
+            from--;
+        return end > from + 1 ? (struct str){line.p + from + 1, end - from - 1} : STR("");
+    }
+    return STR("");
+}
+
+/* stored: the page from its own table on. */
+static void print_table(struct buf *out, const struct tool *tool, struct str stored)
 {
     struct js *schema = parse(tool->schema);
     struct str name;
@@ -57,7 +89,12 @@ static void print_table(struct buf *out, const struct tool *tool)
         buf_printf(out, "| `%.*s` | ", STR_FMT(name));
         print_type(out, property);
         buf_text(out, is_required(schema, name) ? ", required | " : " | ");
-        struct str words = js_get_str(property, "description");
+        struct str words = stored_words(stored, name);
+        if (words.n > 0) {
+            buf_printf(out, "%.*s |\n", STR_FMT(words));
+            continue;
+        }
+        words = js_get_str(property, "description");
         for (size_t i = 0; i < words.n; i++) {
             buf_text(out, words.p[i] == '|' ? "\\" : "");
             buf_char(out, words.p[i]);
@@ -160,18 +197,6 @@ static void start_section(struct page *page, struct str title)
     open_room(page);
 }
 
-static bool next_line(struct str *rest, struct str *line)
-{
-    if (rest->n == 0)
-        return false;
-    const char *newline = memchr(rest->p, '\n', rest->n);
-    size_t n = newline ? (size_t)(newline - rest->p) : rest->n;
-    *line = (struct str){rest->p, n};
-    rest->p += newline ? n + 1 : n;
-    rest->n -= newline ? n + 1 : n;
-    return true;
-}
-
 /* A fenced block: its lines, and what they mean here. above: the line of text before it. */
 static void take_block(struct page *page, struct str fence, struct str above, struct str *rest)
 {
@@ -206,7 +231,8 @@ static void make(struct page *page, struct str stored)
         if (str_starts(line, STR("```"))) {
             take_block(page, line, above, &rest);
         } else if (is_row && !in_table) {
-            print_table(&page->made, page->tool);
+            struct str table = {line.p, (size_t)(rest.p + rest.n - line.p)};
+            print_table(&page->made, page->tool, table);
             page->tables++;
         } else if (!is_row) {
             if (str_starts(line, STR("## ")))

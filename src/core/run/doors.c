@@ -2,154 +2,98 @@
 #include "base/json.h"
 #include "core/run/door.h"
 
-/* How hard the model of a child reasons. The doors take the other efforts too; three keep schemas small. */
+/* How hard the model of a child reasons. The doors take the other efforts too, and subtasks of
+ * delegate_task take an effort; these are not named because every request carries the schemas. */
 #define EFFORT ",\"effort\":{\"type\":\"string\",\"enum\":[\"low\",\"medium\",\"high\"]}"
 
 static const char spawn_agent_description[] =
-    "Spawn a sub-agent to perform a focused task independently. The sub-agent has its own context "
-    "window and returns a result "
-    "summary. Use for: parallel investigation, focused code search, isolated analysis. Do NOT use "
-    "for trivial tasks a single "
-    "tool call can handle.";
-
+    "Give a task to a sub-agent and wait for its result. It sees only these arguments. Not for "
+    "single calls.";
 static const char spawn_agent_schema[] =
-    "{\"type\":\"object\",\"properties\":{"
-    "\"task\":{\"type\":\"string\",\"description\":\"Clear task description for the sub-agent. Be "
-    "specific about what files to look "
-    "at and what to report back.\"},"
-    "\"scope\":{\"type\":\"string\",\"description\":\"Optional: directory or file path to focus on "
-    "(relative to cwd)\"},"
-    "\"max_tool_calls\":{\"type\":\"number\",\"description\":\"Max tool calls the sub-agent can "
-    "make (default: 15)\"},"
-    "\"mode\":{\"type\":\"string\",\"enum\":[\"plan\",\"auto\"],\"description\":\"Permission mode "
-    "for sub-agent. \\\"plan\\\" = "
-    "read-only, \\\"auto\\\" = can edit files.\"},"
-    "\"role\":{\"type\":\"string\",$ROLES\"description\":\"Optional: "
-    "a specialised role with its own tools and limits\"},"
-    "\"budget\":{\"type\":\"object\",\"description\":\"Optional "
-    "limits\",\"properties\":{\"tool_calls\":{\"type\":\"number\"},"
-    "\"tokens\":{\"type\":\"number\"},\"cost_usd\":{\"type\":\"number\"},\"timeout_ms\":{\"type\":"
-    "\"number\"}}},"
-    "\"allowed_tools\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":"
-    "\"Optional: the only tools the sub-agent may "
-    "use\"},"
-    "\"context\":{\"type\":\"string\",\"description\":\"Optional: information to pass on; the "
-    "sub-agent sees nothing else of this "
-    "conversation\"},"
-    "\"context_files\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":"
-    "\"Optional: files whose content is passed on\"}" EFFORT "},\"required\":[\"task\"]}";
+    "{\"type\":\"object\",\"properties\":{\"task\":{\"type\":\"string\"},"
+    "\"scope\":{\"type\":\"string\"},\"role\":{$ROLES\"type\":\"string\"},"
+    "\"mode\":{\"type\":\"string\",\"enum\":[\"plan\",\"auto\"],\"description\":\"plan: "
+    "read-only\"},\"max_tool_calls\":{\"type\":\"number\",\"description\":\"Default 15\"},"
+    "\"budget\":{\"type\":\"object\",\"description\":\"tokens, cost_usd, timeout_ms\"},"
+    "\"allowed_tools\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
+    "\"context\":{\"type\":\"string\"},\"context_files\":{\"type\":\"array\","
+    "\"items\":{\"type\":\"string\"}}" EFFORT "},\"required\":[\"task\"]}";
 
 static const char spawn_description[] =
-    "Start a sub-agent in the background and return its job id at once. Go on with other work, and "
-    "collect results with spawn_await.";
+    "Start a sub-agent in the background. Returns its job id for spawn_await.";
 static const char spawn_schema[] =
-    "{\"type\":\"object\",\"properties\":{"
-    "\"task\":{\"type\":\"string\",\"description\":\"The task description for the sub-agent\"},"
-    "\"profile\":{\"type\":\"string\",$PROFILES\"description\":\"Named profile from config\"},"
-    "\"context\":{\"type\":\"string\",\"description\":\"Additional context for the sub-agent; it "
-    "sees nothing else of this conversation\"},"
-    "\"system_prompt\":{\"type\":\"string\",\"description\":\"Replaces the profile's inline "
-    "prompt\"},"
-    "\"tools\":{\"type\":\"string\",\"description\":\"Comma-separated list of the only tools it "
-    "may "
-    "use; overrides the profile's\"}" EFFORT "},\"required\":[\"task\"]}";
+    "{\"type\":\"object\",\"properties\":{\"task\":{\"type\":\"string\"},"
+    "\"profile\":{$PROFILES\"type\":\"string\"},"
+    "\"context\":{\"type\":\"string\",\"description\":\"Facts to pass on; it sees nothing "
+    "else\"},"
+    "\"system_prompt\":{\"type\":\"string\",\"description\":\"Replaces the profile's\"},"
+    "\"tools\":{\"type\":\"string\",\"description\":\"Comma-separated\"}" EFFORT "},"
+    "\"required\":[\"task\"]}";
 
-static const char spawn_await_description[] =
-    "Wait for jobs started with spawn and return their results, one block per job.";
-static const char spawn_await_schema[] = "{\"type\":\"object\",\"properties\":{"
-                                         "\"job_ids\":{\"type\":\"string\",\"description\":\"Comma-"
-                                         "separated job ids, or \\\"*\\\" for all "
-                                         "jobs\"}"
-                                         "},\"required\":[\"job_ids\"]}";
+static const char spawn_await_description[] = "Wait for jobs of spawn. Returns their results.";
+static const char spawn_await_schema[] =
+    "{\"type\":\"object\",\"properties\":{"
+    "\"job_ids\":{\"type\":\"string\",\"description\":\"Comma-separated, or *\"}},"
+    "\"required\":[\"job_ids\"]}";
 
 static const char delegate_task_description[] =
-    "Break a complex task into sub-tasks and run them sequentially. Each sub-task spawns a "
-    "sub-agent. Results are aggregated into a single report. Use for multi-step investigations or "
-    "when exploring multiple areas of the codebase.";
+    "Run up to 5 subtasks in order in sub-agents. Returns one report.";
 static const char delegate_task_schema[] =
-    "{\"type\":\"object\",\"properties\":{"
-    "\"plan\":{\"type\":\"string\",\"description\":\"High-level description of the overall goal\"},"
-    "\"subtasks\":{\"type\":\"array\",\"description\":\"Ordered list of sub-tasks to execute, at "
-    "most "
-    "5\",\"items\":{\"type\":\"object\",\"properties\":{"
-    "\"task\":{\"type\":\"string\",\"description\":\"Task description\"},"
-    "\"scope\":{\"type\":\"string\",\"description\":\"Focus directory/file\"},"
-    "\"depends_on\":{\"type\":\"number\",\"description\":\"Index of prerequisite sub-task "
-    "(0-based)\"}" EFFORT "},\"required\":[\"task\"]}}"
-    "},\"required\":[\"plan\",\"subtasks\"]}";
+    "{\"type\":\"object\",\"properties\":{\"plan\":{\"type\":\"string\"},"
+    "\"subtasks\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
+    "\"task\":{\"type\":\"string\"},\"scope\":{\"type\":\"string\"},"
+    "\"depends_on\":{\"type\":\"number\",\"description\":\"0-based index\"}},"
+    "\"required\":[\"task\"]}}},\"required\":[\"plan\",\"subtasks\"]}";
 
 static const char fan_out_description[] =
-    "Run several independent tasks at the same time, each in a sub-agent of its own, and return "
-    "all "
-    "results in the order of the tasks. One failure does not stop the others.";
+    "Run independent tasks in parallel in sub-agents. Returns all results.";
 static const char fan_out_schema[] =
-    "{\"type\":\"object\",\"properties\":{"
-    "\"tasks\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
-    "\"role\":{\"type\":\"string\",$ROLES\"description\":\"A specialised role with its own tools "
-    "and "
-    "limits\"},"
-    "\"task\":{\"type\":\"string\",\"description\":\"Clear task description\"},"
-    "\"scope\":{\"type\":\"string\",\"description\":\"Directory or file to focus on\"},"
-    "\"context\":{\"type\":\"string\",\"description\":\"Information to pass on\"},"
+    "{\"type\":\"object\",\"properties\":{\"tasks\":{\"type\":\"array\","
+    "\"items\":{\"type\":\"object\",\"properties\":{\"task\":{\"type\":\"string\"},"
+    "\"role\":{$ROLES\"type\":\"string\"},\"scope\":{\"type\":\"string\"},"
+    "\"context\":{\"type\":\"string\"},"
     "\"max_tool_calls\":{\"type\":\"number\"}" EFFORT "},\"required\":[\"task\"]}},"
-    "\"max_concurrent\":{\"type\":\"number\",\"description\":\"Most sub-agents at the same time; "
-    "can "
-    "only lower the configured limit\"}"
-    "},\"required\":[\"tasks\"]}";
+    "\"max_concurrent\":{\"type\":\"number\"}},\"required\":[\"tasks\"]}";
 
-static const char delegate_description[] = "Hand a task to one of the registered agents. It works "
-                                           "with the model, tools and instructions of "
-                                           "its own profile and returns a result summary.";
+static const char delegate_description[] =
+    "Hand a task to a registered agent and wait for its result.";
 static const char delegate_schema[] =
-    "{\"type\":\"object\",\"properties\":{"
-    "\"agent_id\":{\"type\":\"string\",$AGENTS\"description\":\"Which agent, as your instructions "
-    "list them\"},"
-    "\"task\":{\"type\":\"string\",\"description\":\"Clear task description\"},"
-    "\"context\":{\"type\":\"string\",\"description\":\"Information to pass on; the agent sees "
-    "nothing else of this conversation\"},"
-    "\"model_override\":{\"type\":\"string\",\"description\":\"Another model, where the agent's "
-    "profile allows it\"},"
-    "\"forward_skills\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
-    "\"mcp_servers\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"
-    "},\"required\":[\"agent_id\",\"task\"]}";
+    "{\"type\":\"object\",\"properties\":{\"agent_id\":{$AGENTS\"type\":\"string\"},"
+    "\"task\":{\"type\":\"string\"},"
+    "\"context\":{\"type\":\"string\",\"description\":\"Facts to pass on; it sees nothing "
+    "else\"},\"model_override\":{\"type\":\"string\"},\"forward_skills\":{\"type\":\"array\","
+    "\"items\":{\"type\":\"string\"}},\"mcp_servers\":{\"type\":\"array\","
+    "\"items\":{\"type\":\"string\"}}},\"required\":[\"agent_id\",\"task\"]}";
 
-#define ONE_CHILD                                                                                  \
-    "\"task_id\":{\"type\":\"string\",\"description\":\"Id of one of your sub-agents, as "         \
-    "agent_status "                                                                                \
-    "lists it\"}"
 static const char nothing_schema[] = "{\"type\":\"object\",\"properties\":{}}";
 static const char one_child_schema[] =
-    "{\"type\":\"object\",\"properties\":{" ONE_CHILD "},\"required\":[\"task_id\"]}";
+    "{\"type\":\"object\",\"properties\":{"
+    "\"task_id\":{\"type\":\"string\"}},\"required\":[\"task_id\"]}";
 static const char result_schema[] =
-    "{\"type\":\"object\",\"properties\":{" ONE_CHILD
-    ",\"offset\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"Byte of the answer to begin "
-    "with; 0 by default\"}},\"required\":[\"task_id\"]}";
+    "{\"type\":\"object\",\"properties\":{\"task_id\":{\"type\":\"string\"},"
+    "\"offset\":{\"type\":\"integer\",\"description\":\"Byte to go on from\"}},"
+    "\"required\":[\"task_id\"]}";
 static const char send_schema[] =
-    "{\"type\":\"object\",\"properties\":{" ONE_CHILD
-    ",\"message\":{\"type\":\"string\",\"description\":\"What the sub-agent should know or do "
-    "now\"}},\"required\":[\"task_id\",\"message\"]}";
+    "{\"type\":\"object\",\"properties\":{"
+    "\"task_id\":{\"type\":\"string\",\"description\":\"From agent_status\"},"
+    "\"message\":{\"type\":\"string\"}},\"required\":[\"task_id\",\"message\"]}";
 
 static const char ask_user_description[] =
-    "Ask the person at the terminal a question and wait for the answer. Use it where only they can "
-    "decide; do not ask for what the files can tell you.";
+    "Ask the person at the terminal what only they can decide.";
 static const char ask_user_schema[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"question\":{\"type\":\"string\",\"description\":\"The question, at most 4000 bytes\"},"
-    "\"choices\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"description\":\"Optional: "
-    "up to 16 answers to choose from, each at most 400 bytes; the person may also answer "
-    "something else\"}"
-    "},\"required\":[\"question\"]}";
+    "\"question\":{\"type\":\"string\",\"description\":\"At most 4000 bytes\"},"
+    "\"choices\":{\"type\":\"array\","
+    "\"items\":{\"type\":\"string\"},\"description\":\"At most 16\"}},"
+    "\"required\":[\"question\"]}";
 
 static const char plan_description[] =
-    "Make a plan for a goal that takes several steps and carry it out: steps become sub-agents "
-    "that "
-    "work side by side where they can, their work is merged and reviewed, and you get one report. "
-    "Use it for work that is too large for one agent.";
+    "Split a goal that is too large for one agent into steps, run them as sub-agents, merge "
+    "and review. Returns a report.";
 static const char plan_schema[] =
     "{\"type\":\"object\",\"properties\":{"
-    "\"goal\":{\"type\":\"string\",\"description\":\"What is to be reached, with everything that a "
-    "planner must know\"}"
-    "},\"required\":[\"goal\"]}";
+    "\"goal\":{\"type\":\"string\",\"description\":\"All that a planner must know\"}},"
+    "\"required\":[\"goal\"]}";
 
 const struct door_tool door_tools[] = {
     {"spawn_agent", spawn_agent_description, spawn_agent_schema, &door_spawn_agent},
@@ -159,18 +103,12 @@ const struct door_tool door_tools[] = {
     {"fan_out", fan_out_description, fan_out_schema, &door_fan_out},
     {"delegate", delegate_description, delegate_schema, &door_delegate},
     {"plan", plan_description, plan_schema, &door_plan},
-    {"agent_status", "List the sub-agents that you started, with their state and what they spent.",
-     nothing_schema, &door_agent_status},
-    {"agent_send",
-     "Send a message to a running sub-agent; it sees the message at its next turn. It does not "
-     "answer: its result does.",
-     send_schema, &door_agent_send},
-    {"agent_cancel", "Stop one sub-agent; the others go on.", one_child_schema, &door_agent_cancel},
-    {"agent_result",
-     "Read the result of a sub-agent that has ended again. A long answer comes in parts: each says "
-     "where the next begins.",
-     result_schema, &door_agent_result},
-    {"agent_merge", "Merge the work of a sub-agent that is held, and close it.", one_child_schema,
+    {"agent_status", "List your sub-agents: state and cost.", nothing_schema, &door_agent_status},
+    {"agent_send", "Send a message to a running sub-agent. It does not answer.", send_schema,
+     &door_agent_send},
+    {"agent_cancel", "Stop a sub-agent.", one_child_schema, &door_agent_cancel},
+    {"agent_result", "Read a sub-agent's result in full.", result_schema, &door_agent_result},
+    {"agent_merge", "Merge the work of a held sub-agent and close it.", one_child_schema,
      &door_agent_merge},
     {"ask_user", ask_user_description, ask_user_schema, &door_ask_user},
 };
@@ -183,6 +121,21 @@ const struct door_tool *door_tool_find(struct str name)
             return &door_tools[i];
     }
     return NULL;
+}
+
+/* spawn_agent, delegate_task, fan_out and delegate wait until their children are closed. Only jobs of
+ * spawn and held children are open while their parent takes a turn. */
+bool door_is_useful(const struct door_tool *door, const struct settings *settings,
+                    const struct contract *contract)
+{
+    bool starts = contract->permissions.can_spawn_children == SPAWN_MAY;
+    bool sees_open = settings->spawn_enabled == SWITCH_ON || settings->hold_children == SWITCH_ON;
+    if (door->ops == &door_agent_result)
+        return starts;
+    if (door->ops == &door_agent_status || door->ops == &door_agent_send ||
+        door->ops == &door_agent_cancel || door->ops == &door_agent_merge)
+        return starts && sees_open;
+    return true;
 }
 
 /* "enum":[…], or nothing where any string may stand. */

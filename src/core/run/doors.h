@@ -18,5 +18,9 @@ extern const size_t door_tool_count;
 void door_schema_print(const struct door_tool *door, const struct settings *settings,
                        const struct contract *contract, struct buf *out);
 const struct door_tool *door_tool_find(struct str name); /* NULL: no such door */
+/* Whether the door is any use to the agent with this contract. An agent that can never look at a
+ * child while the child is open has no use for agent_send, for example. */
+bool door_is_useful(const struct door_tool *door, const struct settings *settings,
+                    const struct contract *contract);
 
 #endif
