@@ -5,10 +5,11 @@
  * request and kept, because its limit is worth remembering; config bounds how many there are. */
 #include "net/governor_port.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <uv.h>
+
+#include "net/request_copy.h"
 
 #define REASON_MAX 64
 #define MESSAGE_MAX 1024
@@ -42,10 +43,9 @@ struct model_call {
     struct model_call *inner; /* the inner port's, while STARTED */
     struct model_call *next, *previous;
     enum { CALL_WAITING, CALL_STARTED, CALL_ENDED } state;
-    struct model_request request; /* while WAITING: views into `kept` */
-    struct model_params params;   /* the same */
-    struct buf kept;              /* the copied request; once ENDED, the failure's message */
-    enum err_class class;         /* once ENDED */
+    struct request_copy copy; /* of the request, while WAITING */
+    struct buf message;       /* of the failure, once ENDED */
+    enum err_class class;     /* once ENDED */
 };
 
 static void *must(void *memory)
@@ -58,96 +58,6 @@ static void *must(void *memory)
 static int64_t now_of(const struct model_client *client)
 {
     return (int64_t)uv_now(client->loop);
-}
-
-/* --- the copy of a request that waits -------------------------------------------------------- */
-
-static void kept_release(struct model_call *call)
-{
-    /* There is a key in it. */
-    if (call->kept.p != NULL)
-        explicit_bzero(call->kept.p, call->kept.capacity);
-    buf_release(&call->kept);
-    call->request = (struct model_request){0};
-}
-
-static struct str keep(struct buf *kept, struct str text)
-{
-    struct str copy = {kept->p + kept->n, text.n};
-    buf_str(kept, text);
-    return copy;
-}
-
-static size_t bytes_of(const struct str *texts, size_t count)
-{
-    size_t total = count * sizeof *texts;
-    for (size_t i = 0; i < count; i++)
-        total += texts[i].n;
-    return total;
-}
-
-/* Copies the texts; the array that names them lies at *place, which moves behind it. */
-static struct str *keep_all(struct buf *kept, char **place, const struct str *texts, size_t count)
-{
-    struct str *copies = (struct str *)(void *)*place;
-    *place += count * sizeof *copies;
-    for (size_t i = 0; i < count; i++)
-        copies[i] = keep(kept, texts[i]);
-    return copies;
-}
-
-static const struct model_params no_params = {
-    {NULL, 0}, NAN, NAN, PARAM_SEED_UNSET, {LIST_ABSENT, NULL, 0}, 0};
-
-/* Everything goes into one piece of memory, arrays first, because they want to be aligned. */
-static int request_keep(struct model_call *call, const struct model_request *request,
-                        struct err *err)
-{
-    struct buf *kept = &call->kept;
-    const struct model_params *params = request->params != NULL ? request->params : &no_params;
-    size_t tool_bytes = request->tool_count * sizeof *request->tools;
-    const struct {
-        struct str from, *to;
-    } texts[] = {
-        {request->base_url, &call->request.base_url},
-        {request->api_key, &call->request.api_key},
-        {request->model, &call->request.model},
-        {request->fragments, &call->request.fragments},
-        {request->owner, &call->request.owner},
-        {request->schema, &call->request.schema},
-        {request->provider, &call->request.provider},
-        {request->cache_key, &call->request.cache_key},
-        {request->client_id, &call->request.client_id},
-        {request->extra_body, &call->request.extra_body},
-        {params->effort, &call->params.effort},
-    };
-    size_t total = tool_bytes + bytes_of(params->stop.items, params->stop.n) +
-                   bytes_of(request->headers, request->header_count);
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        total += texts[i].from.n;
-    for (size_t i = 0; i < request->tool_count; i++)
-        total +=
-            request->tools[i].name.n + request->tools[i].description.n + request->tools[i].schema.n;
-    /* Room for all at once: nothing moves after this. */
-    if (buf_reserve(kept, total + 1) == NULL)
-        return err_set(err, ERR_USAGE, "the request is larger than 72 MB");
-    struct model_tool *tools = (struct model_tool *)(void *)kept->p;
-    char *arrays = kept->p + tool_bytes;
-    kept->n = tool_bytes + (params->stop.n + request->header_count) * sizeof(struct str);
-    call->request = *request;
-    call->request.conversation = NULL; /* it lives no longer than start */
-    call->params = *params;
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        *texts[i].to = texts[i].from.p != NULL ? keep(kept, texts[i].from) : STR_NONE;
-    call->params.stop.items = keep_all(kept, &arrays, params->stop.items, params->stop.n);
-    call->request.headers = keep_all(kept, &arrays, request->headers, request->header_count);
-    call->request.params = request->params != NULL ? &call->params : NULL;
-    call->request.tools = request->tool_count > 0 ? tools : NULL;
-    for (size_t i = 0; i < request->tool_count; i++)
-        tools[i] = (struct model_tool){keep(kept, request->tools[i].name),
-                                       keep(kept, request->tools[i].description),
-                                       keep(kept, request->tools[i].schema)};
-    return 0;
 }
 
 /* --- the end of a call ------------------------------------------------------------------------ */
@@ -197,7 +107,8 @@ static void client_settle(struct model_client *client)
 static void call_free(struct model_call *call)
 {
     struct model_client *client = call->provider->client;
-    kept_release(call);
+    request_copy_release(&call->copy);
+    buf_release(&call->message);
     free(call);
     client->calls--;
 }
@@ -212,7 +123,7 @@ static void on_soon(uv_timer_t *timer)
             client->ended_last = &client->ended;
         const struct model_failure failure = {.class = call->class,
                                               .retry_after_ms = -1,
-                                              .message = buf_view(&call->kept),
+                                              .message = buf_view(&call->message),
                                               .usage = USAGE_NONE,
                                               .sent = REQUEST_UNSENT};
         call->callbacks.done(call->callbacks.user, NULL, &failure);
@@ -226,9 +137,9 @@ static void call_end(struct model_call *call, enum err_class class, const char *
 {
     struct model_client *client = call->provider->client;
     governor_leave(&call->provider->governor, &call->ticket);
-    kept_release(call);
-    buf_init(&call->kept, MESSAGE_MAX);
-    buf_text(&call->kept, message);
+    request_copy_release(&call->copy);
+    buf_init(&call->message, MESSAGE_MAX);
+    buf_text(&call->message, message);
     call->state = CALL_ENDED;
     call->class = class;
     call->next = NULL;
@@ -299,7 +210,7 @@ static void waiting_pause(struct provider *provider)
     struct model_call *next;
     for (struct model_call *call = provider->waiting; call != NULL; call = next) {
         next = call->next;
-        if (!moves_on(provider, &call->request))
+        if (!moves_on(provider, &call->copy.request))
             continue;
         waiting_remove(call);
         move_on(call);
@@ -363,10 +274,10 @@ static void launch(struct model_call *call)
     struct err err = ERR_INIT;
     waiting_remove(call);
     waiting_tell(call, STR(""));
-    if (inner_start(call, &call->request, &err) != 0)
+    if (inner_start(call, &call->copy.request, &err) != 0)
         call_end(call, ERR_PROVIDER, err.message);
     else
-        kept_release(call);
+        request_copy_release(&call->copy);
 }
 
 /* Starts everything that may leave now. */
@@ -464,7 +375,7 @@ static int start_or_wait(struct model_call *call, const struct model_request *re
     if (entry == GOVERNOR_ADMITTED)
         result = inner_start(call, request, err);
     else
-        result = request_keep(call, request, err);
+        result = request_copy_make(&call->copy, request, err);
     if (result != 0) {
         governor_leave(&provider->governor, &call->ticket);
         return -1;
@@ -485,7 +396,6 @@ static int port_start(struct model_client *client, const struct model_request *r
     call->provider = provider_of(client, request->base_url);
     call->callbacks = *callbacks;
     call->state = CALL_WAITING;
-    buf_init(&call->kept, GOVERNOR_REQUEST_MAX);
     client->calls++;
     if (start_or_wait(call, request, err) != 0) {
         call_free(call);

@@ -12,9 +12,6 @@
 
 struct uv_loop_s; /* uv_loop_t */
 
-/* Bytes of one request that waits, key and tools included. */
-#define GOVERNOR_REQUEST_MAX ((size_t)72 << 20)
-
 /* Takes the inner port over: ops->free frees both. Calls that are under way then end as CANCELLED;
  * the loop must run until the handles are closed. limits is copied. */
 struct model_port governor_open(struct uv_loop_s *loop, struct model_port inner,
