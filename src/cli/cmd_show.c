@@ -66,6 +66,44 @@ static void show_spending(struct output *output, const struct js *result)
     buf_release(&text);
 }
 
+/* NULL where the log does not fold: the rest is shown, and `cadre verify` says what is wrong with it. */
+static struct run *read_folded(struct history *history)
+{
+    struct run *folded = NULL;
+    struct err ignored = ERR_INIT;
+    return history_fold(history, &folded, &ignored) == 0 ? folded : NULL;
+}
+
+static void show_input(struct output *output, const struct run *folded)
+{
+    struct buf text;
+    if (folded == NULL)
+        return;
+    struct report_input input = report_input_of_run(folded);
+    if (input.tokens == 0)
+        return;
+    buf_init(&text, 256);
+    report_input_text(&input, &text);
+    show_field(output, "input", buf_view(&text));
+    buf_release(&text);
+}
+
+/* " 72 % cached", where that was told. */
+static void add_cached(struct buf *line, const struct run *folded, size_t no)
+{
+    if (folded == NULL || no >= run_agent_count(folded))
+        return;
+    const struct cache_use *cache = &run_agent(folded, (uint32_t)no)->cache;
+    if (cache->input > 0)
+        buf_printf(line, "  %3lld %% cached", (long long)(cache->read * 100 / cache->input));
+}
+
+static void add_input(struct jw *w, const struct report_input *input)
+{
+    jw_key(w, "input");
+    report_input_json(input, w);
+}
+
 /* How each child ended, by agent number: from the events that closed them. */
 struct ends {
     struct arena arena;
@@ -106,7 +144,7 @@ static int read_ends(struct history *history, size_t agent_count, struct ends *e
 }
 
 static void show_children(struct output *output, const struct history_agents *agents,
-                          const struct ends *ends)
+                          const struct ends *ends, const struct run *folded)
 {
     if (agents->count <= 1)
         return;
@@ -124,6 +162,7 @@ static void show_children(struct output *output, const struct history_agents *ag
             buf_printf(&line, " %3lld calls  ", (long long)end->tool_calls);
             text_tokens(&line, end->tokens);
             buf_text(&line, " tokens");
+            add_cached(&line, folded, i);
         }
         struct str text = agent->error.n > 0 ? agent->error : end->summary;
         if (text.n > 0) {
@@ -137,7 +176,7 @@ static void show_children(struct output *output, const struct history_agents *ag
 
 static void show_text(struct output *output, const struct stored_run *row, const struct js *result,
                       const struct history_agents *agents, const struct ends *ends,
-                      const char *head)
+                      const struct run *folded, const char *head)
 {
     struct str response = js_get_str(result, "response");
     struct str outcome = js_get_str(result, "status");
@@ -155,9 +194,10 @@ static void show_text(struct output *output, const struct stored_run *row, const
         show_field(output, "branch", js_get_str(result, "branch"));
     show_times(output, row);
     show_spending(output, result);
+    show_input(output, folded);
     output_print(output, "%-10s %llu, head %s\n", "events", (unsigned long long)row->last_seq,
                  head);
-    show_children(output, agents, ends);
+    show_children(output, agents, ends, folded);
     if (response.n > 0) {
         output_print(output, "\n");
         output_clean(output, response, UTF8_LINES);
@@ -179,7 +219,7 @@ static void show_text(struct output *output, const struct stored_run *row, const
 
 static void show_json(struct output *output, const struct stored_run *row,
                       const struct history_agents *agents, const struct ends *ends,
-                      const char *head)
+                      const struct run *folded, const char *head)
 {
     struct buf line;
     struct jw w;
@@ -212,9 +252,17 @@ static void show_json(struct output *output, const struct stored_run *row,
         jw_kstr(&w, "outcome", ends->of[i].status);
         jw_kstr(&w, "summary", ends->of[i].summary);
         jw_kstr(&w, "error", agent->error);
+        if (folded != NULL && i < run_agent_count(folded)) {
+            struct report_input input = report_input_of(run_agent(folded, (uint32_t)i));
+            add_input(&w, &input);
+        }
         jw_end_object(&w);
     }
     jw_end_array(&w);
+    if (folded != NULL) {
+        struct report_input input = report_input_of_run(folded);
+        add_input(&w, &input);
+    }
     jw_kraw(&w, "result", row->result_json.n > 0 ? row->result_json : STR("null"));
     jw_end_object(&w);
     output_json(output, &line);
@@ -269,10 +317,13 @@ static enum exit_code run(struct invocation *invocation)
     hash_hex(&hash, head);
     if (row.run.result_json.n > 0)
         result = js_parse(row.run.result_json, &err);
+    struct run *folded = read_folded(&history);
     if (invocation->output.format == OUTPUT_JSON)
-        show_json(&invocation->output, &row.run, &agents, &ends, head);
+        show_json(&invocation->output, &row.run, &agents, &ends, folded, head);
     else
-        show_text(&invocation->output, &row.run, result, &agents, &ends, head);
+        show_text(&invocation->output, &row.run, result, &agents, &ends, folded, head);
+    if (folded != NULL)
+        run_free(folded);
     js_free(result);
 out:
     arena_release(&ends.arena);

@@ -397,6 +397,74 @@ static void a_run_that_has_not_ended_can_be_reported(void **state)
     buf_release(&out);
 }
 
+/* --- the provider's cache ------------------------------------------------------------------------ */
+
+/* A root with one child. Input costs 1000 nano-dollars a token, 100 from the cache, 1250 into it. */
+static void run_cached(struct rig *rig)
+{
+    struct tool_call call = {STR("x"), STR("spawn_agent"), STR("{\"task\":\"look\"}")};
+    struct model_reply spawns = {
+        .calls = &call, .call_count = 1, .usage = {1000, 0, 400, 10, -1}, .first_token_ms = -1};
+    struct model_reply says = {
+        .text = STR("done"), .usage = {1000, 750, 0, 10, -1}, .first_token_ms = -1};
+    rig->settings.models[0].price_in_nano = 1000;
+    rig->settings.models[0].price_out_nano = 2000;
+    rig->settings.models[0].price_cached_nano = 100;
+    rig->settings.models[0].price_cache_write_nano = 1250;
+    rig_start(rig, "do it");
+    rig_reply(rig, 0, &spawns);
+    rig_reply(rig, 1, &says);
+    rig_reply(rig, 0, &says);
+    assert_int_equal(run_state(rig->run), RUN_COMPLETED);
+}
+
+static void the_report_tells_what_the_cache_saved(void **state)
+{
+    struct rig *rig = *state;
+    struct buf text;
+    run_cached(rig);
+    run_report(rig, &text);
+    contains(&text, "- input: 3000 tokens, 1500 (50 %) from the cache, saved $0.00125\n");
+    contains(&text, "- input: 1000 tokens, 750 (75 %) from the cache, saved $0.000675\n");
+    buf_release(&text);
+    buf_init(&text, 1 << 20);
+    report_run_json(rig->run, &text);
+    contains(&text, "\"input\":{\"input_tokens\":3000,\"cached_tokens\":1500,"
+                    "\"cache_write_tokens\":400,\"hit_rate\":0.5,\"saved_usd\":0.00125}");
+    contains(&text, "\"input\":{\"input_tokens\":1000,\"cached_tokens\":750,"
+                    "\"cache_write_tokens\":0,\"hit_rate\":0.75,\"saved_usd\":0.000675}");
+    buf_release(&text);
+}
+
+static void what_the_cache_cost_beyond_plain_input_is_told(void **state)
+{
+    struct cache_use cache = {1000, 0, 1000, 1000, -250000};
+    struct report_input input = {1000, cache};
+    struct buf text;
+    buf_init(&text, 4096);
+    report_input_text(&input, &text);
+    check_str(buf_view(&text),
+              "1000 tokens, 0 (0 %) from the cache, cost $0.00025 more than without it");
+    buf_release(&text);
+}
+
+static void a_cache_that_nothing_was_told_of_is_left_out(void **state)
+{
+    struct rig *rig = *state;
+    struct model_reply says = {
+        .text = STR("done"), .usage = {1000, -1, -1, 10, -1}, .first_token_ms = -1};
+    struct buf text;
+    rig_start(rig, "do it");
+    rig_reply(rig, 0, &says);
+    run_report(rig, &text);
+    contains(&text, "- input: 1000 tokens\n");
+    buf_release(&text);
+    buf_init(&text, 1 << 20);
+    report_run_json(rig->run, &text);
+    contains(&text, "\"hit_rate\":null,\"saved_usd\":null}");
+    buf_release(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -419,6 +487,9 @@ int main(void)
         RIG_TEST(a_child_without_a_tree_has_none),
         RIG_TEST(the_json_tells_what_became_of_the_work),
         RIG_TEST(a_run_that_has_not_ended_can_be_reported),
+        RIG_TEST(the_report_tells_what_the_cache_saved),
+        RIG_TEST(what_the_cache_cost_beyond_plain_input_is_told),
+        RIG_TEST(a_cache_that_nothing_was_told_of_is_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

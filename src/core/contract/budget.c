@@ -82,6 +82,13 @@ int64_t cost_of_request(const struct model_settings *model, int64_t input, int64
     return add_saturating(cost, cost_of(plain, plain_price));
 }
 
+int64_t cost_saved_by_cache(const struct model_settings *model, int64_t input, int64_t cached,
+                            int64_t cache_write)
+{
+    return cost_of_request(model, input, 0, 0, 0) -
+           cost_of_request(model, input, at_least_zero(cached), at_least_zero(cache_write), 0);
+}
+
 int64_t budget_estimate(struct str text)
 {
     size_t divisor = utf8_is_ascii(text) ? 3 : 2;

@@ -61,5 +61,9 @@ int64_t price_of_dearest_input(const struct model_settings *model);
  * known what part it was, count as the dearest that they can be. */
 int64_t cost_of_request(const struct model_settings *model, int64_t input, int64_t cached,
                         int64_t cache_write, int64_t output);
+/* What the provider's cache saved on a request against the plain price of all input, below 0 where writing
+ * to it cost more than reading from it saved. 0 where prices are unknown. */
+int64_t cost_saved_by_cache(const struct model_settings *model, int64_t input, int64_t cached,
+                            int64_t cache_write);
 
 #endif

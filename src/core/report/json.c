@@ -29,6 +29,9 @@ static void add_evidence(struct jw *w, const struct agent *agent)
     jw_kint(w, "tokens", agent->account.spent.tokens);
     jw_key(w, "cost_usd");
     money_print(w, agent->account.spent.cost_nano);
+    struct report_input input = report_input_of(agent);
+    jw_key(w, "input");
+    report_input_json(&input, w);
     jw_kint(w, "duration_ms", parts_duration(agent));
     jw_kint(w, "attempts", agent->attempt + 1);
     jw_kstr(w, "model_requested", agent->contract.model.model);
@@ -130,6 +133,9 @@ void report_run_json(const struct run *run, struct buf *out)
         jw_kstr(&w, "result", root->response);
         if (run_outcome(run) != OUTCOME_COMPLETED)
             add_text(&w, "error", root->error);
+        struct report_input input = report_input_of_run(run);
+        jw_key(&w, "input");
+        report_input_json(&input, &w);
         add_gate(&w, run);
         add_evidence(&w, root);
         add_work(&w, root);

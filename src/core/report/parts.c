@@ -35,6 +35,13 @@ void parts_spent(const struct agent *agent, struct buf *out)
                agent->attempt > 0 ? "s" : "");
 }
 
+void parts_input(const struct report_input *input, struct buf *out)
+{
+    buf_text(out, "- input: ");
+    report_input_text(input, out);
+    buf_char(out, '\n');
+}
+
 void parts_work(const struct agent *agent, struct buf *out)
 {
     struct arena arena;

@@ -4,6 +4,7 @@
 #ifndef CADRE_CORE_REPORT_REPORT_H
 #define CADRE_CORE_REPORT_REPORT_H
 
+#include "base/json.h"
 #include "core/run/run.h"
 
 /* Under the workspace, where reports are published. */
@@ -15,6 +16,18 @@ void report_child_markdown(const struct run *run, uint32_t no, struct buf *out);
 void report_run_markdown(const struct run *run, struct buf *out);
 /* One object, with a report of each child in "children". */
 void report_run_json(const struct run *run, struct buf *out);
+
+/* The input of requests, and what of it came from the provider's prompt cache. */
+struct report_input {
+    int64_t tokens; /* all of it, told or estimated */
+    struct cache_use cache;
+};
+struct report_input report_input_of(const struct agent *agent); /* its own requests */
+struct report_input report_input_of_run(const struct run *run); /* those of all agents */
+/* "12345 tokens, 9000 (72 %) from the cache, saved $0.0123"; what is not known is left out. */
+void report_input_text(const struct report_input *input, struct buf *out);
+/* input_tokens, cached_tokens, cache_write_tokens, hit_rate, saved_usd; null where not known. */
+void report_input_json(const struct report_input *input, struct jw *w);
 
 /* Whether the child's report is published as a file of its own: it had a tree, or the run's outcome hung on it. Of others the run's
  * report tells. */

@@ -93,6 +93,8 @@ static void add_children(const struct run *run, struct buf *out)
         add_name(child, out);
         buf_printf(out, "\n- outcome: %s\n", outcome_text(child->outcome));
         parts_spent(child, out);
+        struct report_input input = report_input_of(child);
+        parts_input(&input, out);
         if (report_stands_alone(child)) {
             buf_text(out, "- report: ");
             quote_line(out, report_path(run, child, &arena), SIZE_MAX);
@@ -131,6 +133,8 @@ void report_run_markdown(const struct run *run, struct buf *out)
     add_gate(run, out);
     add_totals(run, out);
     parts_spent(root, out);
+    struct report_input input = report_input_of_run(run);
+    parts_input(&input, out);
     add_result_place(run, root, out);
     parts_text("## Task", root->objective, out);
     parts_text("## Result", root->response, out);

@@ -103,6 +103,15 @@ struct spent {
     enum timer_kind timer;                         /* that stopped it */
 };
 
+/* How an agent's requests used their provider's prompt cache, as the answers told it. */
+struct cache_use {
+    int64_t input;      /* tokens of the requests of which it was told */
+    int64_t read;       /* of those, from the cache */
+    int64_t written;    /* of those, into the cache */
+    int64_t priced;     /* of those, at known prices */
+    int64_t saved_nano; /* on the priced ones: cost_saved_by_cache */
+};
+
 /* A file that two children modified. */
 struct clash {
     struct str path;
@@ -210,6 +219,7 @@ struct agent {
     struct clash *clashes; /* of the files modified, those that another child had modified before */
     size_t clash_count, clash_capacity;
     int64_t input_tokens, output_tokens;
+    struct cache_use cache;
     int64_t created_at, started_at, finished_at;
     int64_t timers[TIMER_COUNT]; /* absolute; 0: not set, or its clock stands still */
     struct {

@@ -205,9 +205,28 @@ int calls_open(struct agent *agent, const struct event *e, struct message *messa
         turn = mark_str(mark_str(turn, call->name), call->arguments);
     }
     js_free(doc);
+    /* Calls in place of a summary are not executed, so they are not a turn. */
+    if (e->version >= 3 && agent->compact_at != 0)
+        return 0;
     agent->turns_alike = turn == agent->last_turn ? agent->turns_alike + 1 : 1;
     agent->last_turn = turn;
     return 0;
+}
+
+static void count_cache(const struct run *run, struct agent *agent, const struct event *e)
+{
+    struct cache_use *cache = &agent->cache;
+    const struct model_settings *model = settings_model(&run->settings, agent->model_asked);
+    if (e->input_tokens == EVENT_ABSENT || e->cached_tokens == EVENT_ABSENT)
+        return;
+    int64_t written = event_number(e->cache_write_tokens, 0);
+    cache->input += e->input_tokens;
+    cache->read += e->cached_tokens;
+    cache->written += written;
+    if (model == NULL || model->price_in_nano == UNLIMITED)
+        return;
+    cache->priced += e->input_tokens;
+    cache->saved_nano += cost_saved_by_cache(model, e->input_tokens, e->cached_tokens, written);
 }
 
 int apply_replied(struct run *run, struct agent *agent, const struct event *e, struct err *err)
@@ -233,6 +252,7 @@ int apply_replied(struct run *run, struct agent *agent, const struct event *e, s
     if (input < 0)
         input = agent->request_input;
     request_ended(agent, e, used_by(run, agent, e, input, output, agent->context_known));
+    count_cache(run, agent, e);
     if (message.text.n > 0 || message.call_count > 0)
         message_push(agent, &message);
     agent->context_known = input + output;

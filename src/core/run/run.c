@@ -332,9 +332,12 @@ static void print_agent(struct buf *out, const struct agent *a)
     print_list(out, "modified", &a->files_modified);
     buf_printf(out, " clashes=%zu", a->clash_count);
     buf_printf(out,
-               "\n  in=%lld out=%lld at=%lld,%lld,%lld last=%llu ready=%llu children=%zu timers",
-               (long long)a->input_tokens, (long long)a->output_tokens, (long long)a->created_at,
-               (long long)a->started_at, (long long)a->finished_at, (unsigned long long)a->last_seq,
+               "\n  in=%lld out=%lld cache=%lld,%lld,%lld,%lld,%lld at=%lld,%lld,%lld last=%llu "
+               "ready=%llu children=%zu timers",
+               (long long)a->input_tokens, (long long)a->output_tokens, (long long)a->cache.input,
+               (long long)a->cache.read, (long long)a->cache.written, (long long)a->cache.priced,
+               (long long)a->cache.saved_nano, (long long)a->created_at, (long long)a->started_at,
+               (long long)a->finished_at, (unsigned long long)a->last_seq,
                (unsigned long long)a->ready_seq, a->children_open);
     for (int i = 0; i < TIMER_COUNT; i++)
         buf_printf(out, " %lld/%lld", (long long)a->timers[i], (long long)a->clock.left[i]);
