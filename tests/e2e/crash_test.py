@@ -119,7 +119,7 @@ def requests_by_turn(events, root_task):
 def check_intents(test, events, workspace, server, token):
     """Log before act: nothing reached the server or a file that the log does not tell."""
     asked = requests_by_turn(events, f"episode {token} root")
-    seen = collections.Counter((one["first_user"], one["turn"]) for one in server.requests()
+    seen = collections.Counter((one["first_user"].partition("\n")[0], one["turn"]) for one in server.requests()
                                if f"episode {token} " in one["first_user"])
     for key, count in seen.items():
         test.assertLessEqual(count, asked[key], f"requests that no model.requested accounts for: {key}")

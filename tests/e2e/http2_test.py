@@ -42,7 +42,7 @@ def fan(children, **child):
     return script(rule({"calls": [call("spawn_agent", children, task="CHILD {{index}}")]}, first_user="ROOT", turn=0),
                   rule({"text": "all answered"}, first_user="ROOT"),
                   rule({"calls": [call("ls", path=".")], **child}, first_user="CHILD", turn=0),
-                  rule({"text": "seen by {{first_user}}", **child}, first_user="CHILD"))
+                  rule({"text": "seen by {{match:0}}", **child}, first_user_regex=r"CHILD \d+"))
 
 
 def of_type(events, kind):

@@ -110,7 +110,7 @@ class Plans(unittest.TestCase):
     def test_a_finding_of_the_review_is_mended_and_reviewed_again(self):
         with Repository() as space:
             finding = {"title": "Paint it", "description": "DO-paint"}
-            second = {"when": {"first_user_regex": "Review the result(.|\\n)*Paint it"},
+            second = {"when": {"first_user_regex": "(?s)Review the result.*Paint it"},
                       "reply": {"text": json.dumps({"summary": "good now", "findings": []})}}
             rules = [*builds("base"), second, reviews(finding), *builds("paint")]
             self.go(space, rules, "--plan-file", self.plan_file(space, plan(step("base", ownership=["base"]))))

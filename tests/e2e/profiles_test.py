@@ -10,7 +10,7 @@ from spawning import Spawning, call, child, offered, root, rule, system
 
 AWAIT_ALL = {"calls": [call("spawn_await", job_ids="*")]}
 END = {"text": "the end"}
-JOBS = rule({"text": "{{first_user}} is done"}, first_user="JOB")
+JOBS = rule({"text": "{{match:0}} is done"}, first_user_regex=r"JOB \w+")
 FILES = {"AGENTS.md": "Usual agents file.\n", "ENVIRONMENT.md": "Usual environment.\n", "SOUL.md": "Soul first.\nIt has two lines.\n",
          "prompts/RESEARCHER.md": "Then the prompt file.\n", "a.txt": "one\n"}
 PROFILES = """tools:

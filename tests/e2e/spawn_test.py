@@ -82,14 +82,14 @@ class Await(unittest.TestCase):
     def test_some_of_the_jobs_are_answered_in_the_order_that_was_asked_for(self):
         run = Spawning(self, root(0, calls=[call("spawn", task=f"JOB {name}") for name in "abc"]),
                        root(1, calls=[call("spawn_await", job_ids=" JOB_2 ,JOB_0")]), root(2, **END),
-                       rule({"text": "{{first_user}} is done"}, first_user="JOB")).run()
+                       rule({"text": "{{match:0}} is done"}, first_user_regex=r"JOB \w+")).run()
         one, _, three = run.jobs
         self.assertEqual(run.texts("spawn_await"), [f"[{three}: OK]\nJOB c is done\n\n[{one}: OK]\nJOB a is done"])
 
     def test_results_are_there_a_second_time_without_asking_the_model_again(self):
         run = Spawning(self, BOTH, root(1, **AWAIT_ALL), root(2, **AWAIT_ALL),
                        root(3, calls=[call("spawn_await", job_ids="JOB_0")]), root(4, **END),
-                       rule({"text": "{{first_user}} is done"}, first_user="JOB")).run()
+                       rule({"text": "{{match:0}} is done"}, first_user_regex=r"JOB \w+")).run()
         first, second, third = run.texts("spawn_await")
         self.assertEqual(first, second)
         self.assertEqual(third, f"[{run.jobs[0]}: OK]\nJOB a is done")
@@ -98,14 +98,14 @@ class Await(unittest.TestCase):
     def test_a_star_in_the_reply_that_spawns_waits_for_the_jobs_of_that_reply(self):
         run = Spawning(self, root(0, calls=[call("spawn", task="JOB a"), call("spawn", task="JOB b"),
                                             call("spawn_await", job_ids="*")]), root(1, **END),
-                       rule({"text": "{{first_user}} is done"}, first_user="JOB")).run()
+                       rule({"text": "{{match:0}} is done"}, first_user_regex=r"JOB \w+")).run()
         self.assertEqual(run.done.returncode, 0, run.done.stderr)
         one, two = run.jobs
         self.assertEqual(run.texts("spawn_await"), [f"[{one}: OK]\nJOB a is done\n\n[{two}: OK]\nJOB b is done"])
 
     def test_two_awaits_of_one_reply_wait_side_by_side(self):
         run = Spawning(self, BOTH, root(1, calls=[call("spawn_await", job_ids="JOB_0"), call("spawn_await", job_ids="*")]),
-                       root(2, **END), rule({"text": "{{first_user}} is done"}, first_user="JOB")).run()
+                       root(2, **END), rule({"text": "{{match:0}} is done"}, first_user_regex=r"JOB \w+")).run()
         one, two = run.jobs
         self.assertEqual(run.texts("spawn_await"), [f"[{one}: OK]\nJOB a is done",
                                                     f"[{one}: OK]\nJOB a is done\n\n[{two}: OK]\nJOB b is done"])

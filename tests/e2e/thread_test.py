@@ -302,7 +302,7 @@ class ModelFailures(unittest.TestCase):
         rules = script(root(0, calls=[call("spawn_agent", task="CHILD")]), *replies, root(1, text="I go on"))
         with ModelServer(rules) as server, Workspace() as space:
             run = Run(server, space)
-            self.requests = [request for request in server.requests() if request["first_user"] == "CHILD"]
+            self.requests = [request for request in server.requests() if request["first_user"].startswith("CHILD\n")]
         (answer,) = [event["payload"] for event in of_type(run.events, "tool.finished") if event["agent_id"] == run.id]
         return run, answer
 

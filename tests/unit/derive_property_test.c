@@ -20,7 +20,7 @@ struct world {
     struct settings settings;
     struct model_settings models[4];
     struct role_network of_reviewers;
-    size_t accepted, refused, narrowed;
+    size_t accepted, refused, narrowed, shared;
 };
 
 static uint64_t next_random(struct world *w)
@@ -144,6 +144,8 @@ static struct delegation random_request(struct world *w, const struct contract *
         r.allowed_tools = random_list(w, random_tool, 30);
     if (r.allowed_tools.state == LIST_SET && pick(w, 2))
         list_add(&w->arena, &r.allowed_tools, STR("spawn_agent"));
+    if (pick(w, 4) == 0)
+        r.prompt = PICK_TEXT(w, "You write.", "Be brief.\n\nThen stop.");
     if (pick(w, 3) == 0)
         r.write_paths = random_list(w, random_path, 5);
     if (pick(w, 4) == 0)
@@ -392,6 +394,34 @@ static void check_round_trip(struct world *w, const struct contract *contract)
     buf_release(&once);
 }
 
+/* Two children with the same role and profile prompt have the same system prompt, byte for byte,
+ * whatever else was asked for: providers then cache it for both. */
+static void check_shared_prompt(struct world *w, const struct contract *parent,
+                                const struct delegation *request, const struct contract *child)
+{
+    struct delegation other = random_request(w, parent);
+    struct facts facts = random_facts(w, parent);
+    struct contract sibling;
+    struct err err = ERR_INIT;
+    struct buf one, two;
+    other.role = request->role;
+    other.prompt = request->prompt;
+    other.scope = STR("docs");
+    other.schema = PICK_TEXT(w, "", "{\"type\":\"object\"}");
+    if (other.schema.n == 0)
+        other.schema = STR_NONE;
+    if (contract_derive(&w->arena, parent, &other, &facts, &w->settings, &sibling, &err) != 0)
+        return;
+    buf_init(&one, 1 << 20);
+    buf_init(&two, 1 << 20);
+    contract_prompt(child, request, facts.workspace_path, &one);
+    contract_prompt(&sibling, &other, facts.workspace_path, &two);
+    assert_string_equal(one.p, two.p);
+    buf_release(&one);
+    buf_release(&two);
+    w->shared++;
+}
+
 /* One child of `parent`; false when the request is refused. */
 static bool derive_one(struct world *w, const struct contract *parent, struct contract *child)
 {
@@ -416,8 +446,10 @@ static bool derive_one(struct world *w, const struct contract *parent, struct co
     assert_int_equal(
         contract_derive(&w->arena, parent, &request, &facts, &w->settings, &again, &err), 0);
     assert_true(child->json.n > 0 && str_eq(child->json, again.json));
-    if (w->accepted++ % ROUND_TRIP_EVERY == 0)
+    if (w->accepted++ % ROUND_TRIP_EVERY == 0) {
         check_round_trip(w, child);
+        check_shared_prompt(w, parent, &request, child);
+    }
     w->narrowed += child->receipt.clamp_count > 0;
     return true;
 }
@@ -471,6 +503,7 @@ static void a_child_never_exceeds_its_parent(void **state)
     assert_true(deep > pairs / 10);
     assert_true((int64_t)w.narrowed > pairs / 10);
     assert_true((int64_t)w.refused > pairs / 20);
+    assert_true((int64_t)w.shared > pairs / ROUND_TRIP_EVERY / 10);
 }
 
 int main(void)

@@ -482,7 +482,7 @@ static void a_title_is_cut_at_120_characters(void **state)
     assert_int_equal(f->child.step.title.n, 240);
 }
 
-static void the_prompt_says_task_place_budget_and_style(void **state)
+static void prompt_and_first_message_say_task_place_budget_and_style(void **state)
 {
     struct fixture *f = *state;
     f->request.task = STR("Search for auth patterns");
@@ -493,6 +493,9 @@ static void the_prompt_says_task_place_budget_and_style(void **state)
     struct buf prompt;
     buf_init(&prompt, 65536);
     contract_prompt(&f->child, &f->request, f->facts.workspace_path, &prompt);
+    assert_null(strstr(prompt.p, "Search for auth patterns"));
+    buf_str(&prompt, f->request.task);
+    contract_brief(&f->child, f->request.scope, &prompt);
     static const char *const words[] = {
         "Search for auth patterns", "/project", "src/login", "10 tool calls", "concise", "summary",
         "reviewer sub-agent"};
@@ -583,7 +586,7 @@ int main(void)
         TEST(with_nothing_left_there_is_no_child),
         TEST(a_child_knows_its_parent_and_step),
         TEST(a_title_is_cut_at_120_characters),
-        TEST(the_prompt_says_task_place_budget_and_style),
+        TEST(prompt_and_first_message_say_task_place_budget_and_style),
         TEST(the_network_is_what_config_says_and_never_more_below),
         TEST(roles_and_profiles_narrow_the_network),
     };

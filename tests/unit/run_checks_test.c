@@ -51,11 +51,11 @@ static void checks_run_when_the_agent_has_answered_and_then_it_is_done(void **st
                  "\"checks\":[{\"check\":\"make test\",\"passed\":true}]");
 }
 
-static void the_prompt_names_the_checks(void **state)
+static void the_first_message_names_the_checks(void **state)
 {
     struct rig *rig = *state;
     begin(rig);
-    rig_contains(rig_agent(rig, 1)->messages[0].text, "- make test\n- make lint\n");
+    rig_contains(rig_agent(rig, 1)->messages[1].text, "- make test\n- make lint\n");
 }
 
 static void a_failure_is_told_and_corrected_twice_and_then_an_error(void **state)
@@ -190,7 +190,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RIG_TEST(checks_run_when_the_agent_has_answered_and_then_it_is_done),
-        RIG_TEST(the_prompt_names_the_checks),
+        RIG_TEST(the_first_message_names_the_checks),
         RIG_TEST(a_failure_is_told_and_corrected_twice_and_then_an_error),
         RIG_TEST(a_correction_that_helps_completes),
         RIG_TEST(checks_that_cannot_be_run_are_an_error_at_once),

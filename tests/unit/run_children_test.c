@@ -36,7 +36,7 @@ static void a_child_is_created_and_started_with_its_own_conversation(void **stat
     const struct agent *child = rig_agent(rig, 1);
     assert_int_equal(child->message_count, 2);
     assert_int_equal(child->messages[0].role, MESSAGE_SYSTEM);
-    check_str(child->messages[1].text, "a part");
+    assert_true(str_starts(child->messages[1].text, STR("a part\n\n# Where you work\n")));
     assert_int_equal(child->life, LIFE_RUNNING);
     assert_int_equal(child->contract.parent.step_idx, 1);
     struct str dimension;

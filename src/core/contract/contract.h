@@ -70,7 +70,8 @@ struct contract {
     struct {
         int64_t attempt_timeout_ms, max_retries;
         int64_t idle_timeout_ms; /* 0: nothing is idle */
-        int64_t max_wall_ms;     /* the whole never passes this, whatever shows signs of life; 0: no such limit */
+        int64_t
+            max_wall_ms; /* the whole never passes this, whatever shows signs of life; 0: no such limit */
         enum { CLOSE_HELD, CLOSE_ON_COMPLETION } close;
         struct str working_directory;
         struct limits budget;
@@ -181,9 +182,12 @@ enum permission contract_permits(const struct contract *contract, struct str too
 void contract_prompt_checks(const struct contract *contract, struct buf *out);
 /* The rule about the last message, where outputs.schema is set. */
 void contract_prompt_schema(const struct contract *contract, struct buf *out);
-/* System prompt blocks for a child of this contract (seed 002: cwd, scope, "N tool calls",
- * concise, summary; role prompt). */
+/* The system prompt of a child. It depends on the role, the profile's prompt (request->prompt) and the
+ * workspace alone, so that siblings share it. */
 void contract_prompt(const struct contract *contract, const struct delegation *request,
                      struct str workspace_path, struct buf *out);
+/* What stands behind the task in a child's first message (seed 002: working directory, scope, "N
+ * tool calls"). */
+void contract_brief(const struct contract *contract, struct str scope, struct buf *out);
 
 #endif

@@ -487,6 +487,8 @@ static int fill_prompt_hash(struct derivation *d, struct err *err)
     struct buf prompt;
     buf_init(&prompt, PROMPT_BYTES_MAX);
     contract_prompt(d->out, d->request, d->facts->workspace_path, &prompt);
+    buf_str(&prompt, d->request->task);
+    contract_brief(d->out, d->request->scope, &prompt);
     bool fits = !prompt.failed;
     struct hash hash = hash_of(buf_view(&prompt));
     buf_release(&prompt);

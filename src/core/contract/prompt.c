@@ -1,8 +1,10 @@
-/* The system prompt of a child: light on purpose (seed 002). It holds the role, the task, where
- * the child works, its focus and its budget. What the parent passes on (context, context_files)
- * belongs to the first user message, so it is not here; nor are project instruction files or the
- * parent's conversation. Byte-stable: the same contract and request give the same text. Pure;
- * any thread. */
+/* What a child is told before its first turn (seed 002: light on purpose), in two parts.
+ * The system prompt holds only what siblings share: the profile's prompt, the role, the rules and
+ * the workspace. Providers cache it together with the tools, so it must be the same bytes for all
+ * children with the same role and profile, whatever their task.
+ * The brief stands in the first user message behind the task: criteria, focus, directory, write
+ * paths, budget, checks and schema. What the parent passes on (context, context_files) follows it.
+ * Neither holds project instruction files or the parent's conversation. Pure; any thread. */
 #include "base/utf8.h"
 #include "core/contract/contract.h"
 
@@ -27,11 +29,9 @@ static void block_list(struct buf *out, const char *title, const struct list *li
     }
 }
 
-static void workplace(const struct contract *contract, struct str workspace_path, struct buf *out)
+static void workplace(const struct contract *contract, struct buf *out)
 {
-    buf_text(out, "\n# Where you work\n\nWorkspace: ");
-    utf8_mend(out, workspace_path);
-    buf_text(out, "\nWorking directory: ");
+    buf_text(out, "\n# Where you work\n\nWorking directory: ");
     utf8_mend(out, contract->execution.working_directory);
     buf_text(out, "\nYou may write to: ");
     const struct list *paths = &contract->permissions.write_paths;
@@ -45,12 +45,13 @@ static void workplace(const struct contract *contract, struct str workspace_path
 static void budget(const struct contract *contract, struct buf *out)
 {
     const struct limits *limits = &contract->execution.budget;
+    if (limits->tool_calls == UNLIMITED && limits->wall_ms == UNLIMITED)
+        return;
     buf_text(out, "\n# Budget\n\n");
     if (limits->tool_calls != UNLIMITED)
-        buf_printf(out, "You have %lld tool calls. ", (long long)limits->tool_calls);
+        buf_printf(out, "You have %lld tool calls.\n", (long long)limits->tool_calls);
     if (limits->wall_ms != UNLIMITED)
-        buf_printf(out, "You have %lld seconds. ", (long long)(limits->wall_ms / 1000));
-    buf_text(out, "When it runs out you get one last turn without tools.\n");
+        buf_printf(out, "You have %lld seconds.\n", (long long)(limits->wall_ms / 1000));
 }
 
 void contract_prompt_schema(const struct contract *contract, struct buf *out)
@@ -82,18 +83,26 @@ void contract_prompt(const struct contract *contract, const struct delegation *r
     buf_text(out, role ? role->prompt : "You are a sub-agent with one focused task.\n");
     buf_text(out,
              "You work alone: nobody answers questions while you run, and only your last message "
-             "reaches the agent that started you.\n");
-    block(out, "Task", contract->step.description);
+             "reaches the agent that started you.\n"
+             "When your budget runs out you get one last turn in which no tool call is executed.\n"
+             "\n# Workspace\n\n");
+    utf8_mend(out, workspace_path);
+    buf_text(out, "\n\n# Answer\n\n"
+                  "Be concise. Unless your task asks for another form, end with a summary of what "
+                  "you found or changed: it is all that is read.\n");
+}
+
+void contract_brief(const struct contract *contract, struct str scope, struct buf *out)
+{
     block_list(out, "Success criteria", &contract->step.success_criteria);
-    block(out, "Focus", request->scope);
-    workplace(contract, workspace_path, out);
+    block(out, "Focus", scope);
+    workplace(contract, out);
     budget(contract, out);
-    buf_text(out, "\n# Answer\n\n");
+    if (contract->outputs.checks.n == 0 && contract->outputs.schema.p == NULL)
+        return;
+    buf_text(out, "\n# Your answer\n\n");
     if (contract->outputs.checks.n > 0)
         contract_prompt_checks(contract, out);
     if (contract->outputs.schema.p)
         contract_prompt_schema(contract, out);
-    else
-        buf_text(out, "Be concise. End with a summary of what you found or changed: it is all that "
-                      "is read.\n");
 }

@@ -5,10 +5,13 @@
 
 int apply_message(struct run *run, struct agent *agent, const struct event *e, struct err *err)
 {
-    if (e->text.p == NULL && (e->opening.p == NULL || agent->no == 0))
+    if (e->opening.p != NULL ? agent->no == 0 : e->text.p == NULL)
         return apply_out_of_place(e, err);
-    struct message message = {.text = e->text.p != NULL ? arena_copy(&agent->history, e->text)
-                                                        : task_text(&agent->history, agent)};
+    /* With an opening, the text is only the brief of a child's task, and events before version 3 have no
+     * brief. */
+    struct message message = {.text = e->opening.p != NULL
+                                          ? task_text(&agent->history, agent, e->text)
+                                          : arena_copy(&agent->history, e->text)};
     message.role = str_is(e->role, "system") ? MESSAGE_SYSTEM : MESSAGE_USER;
     message_push(agent, &message);
     agent->context_new += budget_estimate(message.text);

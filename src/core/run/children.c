@@ -152,15 +152,22 @@ void child_stamp(const struct agent *agent, struct event *e)
     e->step_idx = agent->contract.parent.step_idx;
 }
 
-/* Its first message. */
+/* Its first message. A long task stands in the log already: the event then has the brief alone. */
 static void add_task(struct deciding *d, struct agent *agent)
 {
+    struct buf text;
+    buf_init(&text, SIZE_MAX / 4);
+    contract_brief(&agent->contract, agent->scope, &text);
+    struct str brief = keep(d, buf_view(&text));
+    buf_release(&text);
     struct event *e = draft(d, agent->no, EVENT_AGENT_MESSAGE);
     e->role = STR("user");
-    if (task_bytes(agent) > REPEATED_MAX)
+    if (task_bytes(agent, brief) > brief.n + REPEATED_MAX) {
         e->opening = keep(d, utf8_cut(agent->objective, OPENING_BYTES));
-    else
-        e->text = task_text(&d->out->arena, agent);
+        e->text = brief;
+    } else {
+        e->text = task_text(&d->out->arena, agent, brief);
+    }
     emit(d, e);
 }
 
@@ -173,11 +180,9 @@ void child_attempt(struct deciding *d, struct agent *agent, int64_t attempt)
     if (d->failed)
         return;
     struct buf text;
-    struct delegation request = {.door = agent->contract.receipt.door,
-                                 .task = agent->objective,
-                                 .scope = agent->scope,
-                                 .prompt = agent->prompt};
-    buf_init(&text, 1 << 20);
+    struct delegation request = {
+        .door = agent->contract.receipt.door, .task = agent->objective, .prompt = agent->prompt};
+    buf_init(&text, SIZE_MAX / 4);
     contract_prompt(&agent->contract, &request, d->run->workspace_path, &text);
     message_add(d, agent, "system", NULL, keep(d, buf_view(&text)));
     buf_release(&text);

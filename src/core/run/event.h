@@ -23,7 +23,11 @@
  *      Deadlines stand still while an agent waits for a slot or its provider (clock.c). A pause before a retry is not moved by
  *      the time that no process owned the run.
  *      A request that overflows lowers the model's window for the run and books nothing.
- *      After masking or compaction a reply books only messages that were not booked before. */
+ *      After masking or compaction a reply books only messages that were not booked before.
+ *      The system prompt of a child holds only what siblings share. agent.message of its task has the brief
+ *      (focus, directory, budget) as `text` beside `opening`.
+ *      The last turn and the request for a summary are sent with the tools (`kept`). Calls in their replies are
+ *      answered with tool.finished and not executed. A last turn takes the place of a summary that was asked for. */
 #define EVENT_VERSION 3
 
 struct contract;

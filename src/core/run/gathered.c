@@ -142,23 +142,27 @@ size_t gathered_bytes(struct str context, const struct gathering *gathering)
     return put_context(NULL, 0, context, gathering);
 }
 
-static size_t put_task(char *at, const struct agent *agent)
+static size_t put_task(char *at, const struct agent *agent, struct str brief)
 {
     size_t n = put(at, 0, agent->objective);
+    if (brief.n > 0) {
+        n = put(at, n, STR("\n"));
+        n = put(at, n, brief);
+    }
     if (agent->context.n > 0 || agent->gathering != NULL)
-        n = put(at, n, STR("\n\nContext:\n"));
+        n = put(at, n, brief.n > 0 ? STR("\nContext:\n") : STR("\n\nContext:\n"));
     return put_context(at, n, agent->context, agent->gathering);
 }
 
-size_t task_bytes(const struct agent *agent)
+size_t task_bytes(const struct agent *agent, struct str brief)
 {
-    return put_task(NULL, agent);
+    return put_task(NULL, agent, brief);
 }
 
-struct str task_text(struct arena *arena, const struct agent *agent)
+struct str task_text(struct arena *arena, const struct agent *agent, struct str brief)
 {
-    size_t n = put_task(NULL, agent);
+    size_t n = put_task(NULL, agent, brief);
     char *text = arena_alloc(arena, n + 1);
-    put_task(text, agent);
+    put_task(text, agent, brief);
     return (struct str){text, n};
 }

@@ -183,9 +183,9 @@ void child_attempt(struct deciding *d, struct agent *agent, int64_t attempt);
 struct str gathered_log(struct deciding *d, const struct gathering *gathering);
 /* What the context of a child takes with these files. */
 size_t gathered_bytes(struct str context, const struct gathering *gathering);
-/* The first message of a child: its objective, its context and the files. */
-size_t task_bytes(const struct agent *agent);
-struct str task_text(struct arena *arena, const struct agent *agent);
+/* The first message of a child: its objective, its brief (contract_brief), its context and the files. */
+size_t task_bytes(const struct agent *agent, struct str brief);
+struct str task_text(struct arena *arena, const struct agent *agent, struct str brief);
 
 /* answers.c: what models and tools say; decide.c: everything else that happens */
 void answer_take(struct deciding *d, const struct input *input);
