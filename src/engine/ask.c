@@ -212,7 +212,7 @@ void ask_start(struct live *live, const struct effect *effect)
         .fragments = render(live, agent, port.ops),
         .tools = offer->tools,
         .tools_memo = offer->memo,
-        .tool_count = effect->tools == TOOLS_OFFERED ? offer->tool_count : 0,
+        .tool_count = offer->tool_count,
         .max_output_tokens = effect->output_limit,
         .params = &agent->contract.model.params,
         .schema = agent->contract.outputs.schema,

@@ -30,6 +30,7 @@ static const struct field when_fields[] = {
     {"first_user", KIND(STRING), FIELD_OPTIONAL},
     {"first_user_regex", KIND(STRING), FIELD_OPTIONAL},
     {"last", KIND(STRING), FIELD_OPTIONAL},
+    {"last_lacks", KIND(STRING), FIELD_OPTIONAL},
     {"system", KIND(STRING), FIELD_OPTIONAL},
     {"has_tool", KIND(STRING), FIELD_OPTIONAL},
     {"turn", KIND(INT), FIELD_OPTIONAL},
@@ -237,6 +238,7 @@ static int read_rule(struct script *script, const struct js *object, size_t at, 
         return -1;
     rule->first_user = js_get_str(when, "first_user");
     rule->last = js_get_str(when, "last");
+    rule->last_lacks = js_get_str(when, "last_lacks");
     rule->system = js_get_str(when, "system");
     rule->has_tool = js_get_str(when, "has_tool");
     if (read_regex(rule, js_get_str(when, "first_user_regex"), &place, err) != 0)
@@ -362,6 +364,8 @@ static bool rule_matches(const struct script_rule *rule, const struct asked *ask
                          struct script_match *match)
 {
     if (rule->turn != SCRIPT_ANY_TURN && rule->turn != asked->turn)
+        return false;
+    if (rule->last_lacks.n > 0 && contains(asked->last, rule->last_lacks))
         return false;
     if (rule->has_tool.p != NULL && map_get(&asked->tools, rule->has_tool) == NULL)
         return false;

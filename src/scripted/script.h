@@ -43,7 +43,7 @@ struct script_reply {
 #define SCRIPT_ANY_TURN (-1)
 
 struct script_rule {
-    struct str first_user, last, system, has_tool; /* STR_NONE: no condition */
+    struct str first_user, last, last_lacks, system, has_tool; /* STR_NONE: no condition */
     int64_t turn;
     pcre2_code *regex;        /* on first_user; NULL: no condition */
     const struct js *expects; /* what must have come back (echo.h); NULL: anything */

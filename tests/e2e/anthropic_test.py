@@ -106,7 +106,7 @@ class Trouble(unittest.TestCase):
                                   then={"text": "whole"}))
         self.assertEqual(result["response"], "whole")
 
-    def test_a_child_at_its_limit_has_its_last_turn_without_tools(self):
+    def test_a_child_at_its_limit_has_its_last_turn(self):
         result, events = self.end(
             says("ROOT", 0, calls=[call("spawn_agent", task="CHILD reads on", max_tool_calls=1)]),
             says("CHILD", 0, calls=[call("read", path="notes.txt")]),

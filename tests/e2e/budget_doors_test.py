@@ -10,7 +10,7 @@ import random
 import sys
 import unittest
 
-from harness import ModelServer, Workspace, json_lines
+from harness import NO_CALLS, ModelServer, Workspace, json_lines
 
 PRICE_IN, PRICE_OUT = 1, 2  # dollars for a million tokens: so many nano-dollars for a thousandth of a token
 SEED = int(os.environ.get("BUDGET_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 31)
@@ -108,10 +108,10 @@ class Plan:
             calls = [LOOK] * chance.randint(0, 1)
             if depth < 2:
                 calls += [self.door(path, depth) for _ in range(chance.randint(1 if turn == 0 else 0, 2))]
-            self.rules.append(rule(self.words(calls or [LOOK]), first_user=name, turn=turn, has_tool="grep"))
+            self.rules.append(rule(self.words(calls or [LOOK]), first_user=name, turn=turn, last_lacks=NO_CALLS))
         if depth == 0:
-            self.rules.append(rule({"calls": [call("spawn_await", job_ids="*")]}, first_user=name, turn=4, has_tool="grep"))
-        self.rules.append(rule(self.words([LOOK]), first_user=name, has_tool="grep"))
+            self.rules.append(rule({"calls": [call("spawn_await", job_ids="*")]}, first_user=name, turn=4, last_lacks=NO_CALLS))
+        self.rules.append(rule(self.words([LOOK]), first_user=name, last_lacks=NO_CALLS))
         for child in list(self.started):
             self.add(child, depth + 1)
 
@@ -231,9 +231,9 @@ class RandomTrees(unittest.TestCase):
             if result["status"] == "budget_exceeded":
                 self.assertTrue(event["agent_id"] in refused | last, result)
                 self.assertTrue(result["summary"], result)
-        withheld = [event["agent_id"] for event in self.events if event["type"] == "model.requested"
-                    and event["payload"]["tools"] == "withheld" and event["payload"]["origin"] == "loop"]
-        self.assertLessEqual(set(withheld), last)
+        last_turns = [event["agent_id"] for event in self.events if event["type"] == "model.requested"
+                    and event["payload"]["tools"] == "kept" and event["payload"]["origin"] == "loop"]
+        self.assertLessEqual(set(last_turns), last)
         self.assertIn(self.result["status"], ("completed", "budget_exceeded", "error"))
         self.assertEqual(self.code, {"completed": 0, "budget_exceeded": 3, "error": 1}[self.result["status"]])
 
@@ -262,7 +262,7 @@ class Receipts(unittest.TestCase):
     """What a child that cannot be paid leaves behind, through each door."""
 
     # One greedy child behind each door; the root then says what it was told.
-    GREEDY = (rule({"text": "turn {{turn}} brings words ", "repeat": 80, "calls": [LOOK]}, first_user="CHILD", has_tool="grep"),
+    GREEDY = (rule({"text": "turn {{turn}} brings words ", "repeat": 80, "calls": [LOOK]}, first_user="CHILD", last_lacks=NO_CALLS),
               rule({"text": "last words of a child"}, first_user="CHILD"))
 
     @staticmethod
@@ -275,7 +275,7 @@ class Receipts(unittest.TestCase):
     def start(self, door, limits, greedy=GREEDY, task="CHILD"):
         rules = [rule({"calls": [self.call_of(door, task)]}, first_user="ROOT", turn=0)]
         if door == "spawn":
-            rules.append(rule({"calls": [call("spawn_await", job_ids="*")]}, first_user="ROOT", turn=1, has_tool="grep"))
+            rules.append(rule({"calls": [call("spawn_await", job_ids="*")]}, first_user="ROOT", turn=1, last_lacks=NO_CALLS))
         with (ModelServer(script(*rules, *greedy, rule({"text": "I go on"}, first_user="ROOT"))) as server,
               Workspace({"a.txt": "some words\n" * 20}) as space):
             config = space.root / "limits.yaml"
@@ -300,7 +300,7 @@ class Receipts(unittest.TestCase):
                     self.assertIn("last words of a child", self.told["text"])
                     self.assertEqual(self.told["outcome"], "ok")
                     asked = [one["tools"] for one in of_type(self.of_child, "model.requested") if one["origin"] == "loop"]
-                    self.assertEqual((asked.count("withheld"), asked[-1]), (1, "withheld"))
+                    self.assertEqual((asked.count("kept"), asked[-1]), (1, "kept"))
                     self.assertEqual(of_type(self.of_child, "agent.subagent_closed")[0]["result"]["status"], "budget_exceeded")
 
     def test_each_door_says_in_its_own_words_that_the_budget_was_the_end(self):
@@ -314,14 +314,14 @@ class Receipts(unittest.TestCase):
     def test_a_child_that_cannot_ask_even_once_is_told_apart_and_asks_nothing(self):
         for door in DOORS:
             with self.subTest(door=door):
-                self.start(door, "budget: {tokens: 8000}", task="CHILD " + "of many words " * 900)
+                self.start(door, "budget: {tokens: 7000}", task="CHILD " + "of many words " * 700)
                 self.assertEqual(of_type(self.of_child, "model.requested"), [])
                 self.assertTrue(of_type(self.of_child, "budget.refused"))
                 self.assertIn("its budget was used up before it could answer", self.told["text"])
                 self.assertEqual([row["status"] for row in self.children], ["closed"])
 
     def test_80_percent_of_tokens_or_dollars_are_told_once(self):
-        greedy = (rule({"text": "turn {{turn}} brings words ", "repeat": 600, "calls": [LOOK]}, first_user="CHILD", has_tool="grep"),
+        greedy = (rule({"text": "turn {{turn}} brings words ", "repeat": 600, "calls": [LOOK]}, first_user="CHILD", last_lacks=NO_CALLS),
                   self.GREEDY[1])
         for door, limits in zip(DOORS, ("tokens: 60000", "cost_usd: 0.2", "tokens: 60000", "cost_usd: 0.2")):
             with self.subTest(door=door, limits=limits):

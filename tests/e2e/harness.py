@@ -21,6 +21,9 @@ import time
 import urllib.request
 from pathlib import Path
 
+# In the last message of a request in which no call is executed: the last turn, and when a summary is asked for.
+NO_CALLS = "Do not call tools"
+
 WAIT_SECONDS = 60  # the longest that any one step may take; only a hang comes near it
 
 

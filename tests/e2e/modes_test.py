@@ -6,7 +6,7 @@ import signal
 import types
 import unittest
 
-from harness import ModelServer, Workspace, json_lines, program
+from harness import NO_CALLS, ModelServer, Workspace, json_lines, program
 from terminal_test import Terminal
 
 DOORS = ("spawn_agent", "fan_out", "delegate_task", "spawn", "spawn_await", "agent_status", "agent_send", "agent_cancel",
@@ -208,7 +208,7 @@ class Stagnation(Headless):
 
 BREAKER = "safety: {circuit_breaker: {warn_at: 2, pause_at: 3, hard_stop_at: 6}}\n"
 # Another call at each turn, for ever; without tools its last words.
-BUSY = script(rule({"calls": [call("grep", pattern="x{{turn}}", path="a.txt")]}, has_tool="grep"),
+BUSY = script(rule({"calls": [call("grep", pattern="x{{turn}}", path="a.txt")]}, last_lacks=NO_CALLS),
               rule({"text": "last words"}))
 
 
@@ -222,7 +222,7 @@ class BreakerHeadless(Headless):
 
     def test_children_have_no_breaker_and_go_to_their_own_budget(self):
         rules = script(rule({"calls": [call("spawn_agent", task="CHILD", max_tool_calls=5)]}, first_user="ROOT", turn=0),
-                       rule({"calls": [call("grep", pattern="x{{turn}}", path="a.txt")]}, first_user="CHILD", has_tool="grep"),
+                       rule({"calls": [call("grep", pattern="x{{turn}}", path="a.txt")]}, first_user="CHILD", last_lacks=NO_CALLS),
                        rule({"text": "last words of a child"}, first_user="CHILD"), rule({"text": "end"}))
         self.assertEqual(self.start(rules, ["--mode", "auto"], BREAKER), 0, self.done.stderr)
         (closed,) = of_type(self.events, "agent.subagent_closed")
@@ -323,7 +323,7 @@ class Breaker(OnATerminal):
         self.assertEqual(terminal.wait_for_end(), 3)
         self.assertEqual((self.result()["tool_calls"], self.result()["response"]), (3, "last words"))
         self.assertEqual(self.events("run.unpaused"), [{"outcome": "stop"}])
-        self.assertEqual([asked["tools"] for asked in self.events("model.requested")][-1], "withheld")
+        self.assertEqual([asked["tools"] for asked in self.events("model.requested")][-1], "kept")
 
     def test_calls_of_one_reply_beyond_the_pause_wait_for_the_answer(self):
         rules = script(rule({"calls": [call("grep", 5, pattern="x{{index}}", path="a.txt")]}, turn=0), rule({"text": "end"}))

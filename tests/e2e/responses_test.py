@@ -4,7 +4,7 @@ the real API refuses, and it must have refused nothing."""
 import itertools
 import unittest
 
-from harness import ModelServer, Workspace, json_lines
+from harness import NO_CALLS, ModelServer, Workspace, json_lines
 
 KEY = {"ANTHROPIC_API_KEY": "sk-any", "OPENAI_API_KEY": "sk-other"}
 FILES = {"notes.txt": "first line\nsecond line\n"}
@@ -154,7 +154,7 @@ class Trouble(unittest.TestCase):
         self.assertEqual(of_type(events, "model.replied")[0]["completeness"], "cut")
         self.assertEqual(of_type(events, "tool.requested"), [])
 
-    def test_a_child_at_its_limit_has_its_last_turn_without_tools(self):
+    def test_a_child_at_its_limit_has_its_last_turn(self):
         result, events = self.end(
             says("ROOT", 0, calls=[call("spawn_agent", task="CHILD reads on", max_tool_calls=1)]),
             says("CHILD", 0, thinking="on", calls=[call("read", path="notes.txt")]),
@@ -188,9 +188,9 @@ budget:
 class Budget(unittest.TestCase):
     def test_money_is_counted_as_the_server_counts_and_its_limit_holds(self):
         look = call("grep", pattern="line|turn {{turn}}", path="notes.txt")
-        rules = [{"when": {"first_user": "ROOT", "turn": 0, "has_tool": "spawn_agent"},
+        rules = [{"when": {"first_user": "ROOT", "turn": 0, "last_lacks": NO_CALLS},
                   "reply": {"calls": [{"name": "spawn_agent", "arguments": {"task": "CHILD {{index}}"}, "repeat": 2}]}},
-                 {"when": {"has_tool": "grep"}, "reply": {"thinking": "more", "text": "turn {{turn}} brings more ",
+                 {"when": {"last_lacks": NO_CALLS}, "reply": {"thinking": "more", "text": "turn {{turn}} brings more ",
                                                           "repeat": 60, "calls": [look]}},
                  {"reply": {"text": "last words"}}]
         with ModelServer({**script(*rules), "bytes_per_token": 6}) as server, \

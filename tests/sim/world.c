@@ -106,11 +106,12 @@ static void on_start(void *user, struct pump *pump, const struct effect *effect)
         if (w->plan.max_concurrent > 0 && w->children_asking > w->plan.max_concurrent)
             wrong(w, "%lld children ask at once, %lld may", (long long)w->children_asking,
                   (long long)w->plan.max_concurrent);
-        if ((effect->tools == TOOLS_WITHHELD) !=
-            (agent->turns == TURNS_LAST || agent->compact_at != 0))
-            wrong(w, "tools are withheld for the last turn and for a summary, and never else");
         check_conversation(w, agent);
     }
+    if ((effect->kind == EFFECT_TOOL || effect->kind == EFFECT_PREPARE ||
+         effect->kind == EFFECT_GATHER) &&
+        (agent->turns == TURNS_LAST || agent->compact_at != 0))
+        wrong(w, "a call of the last turn, or in place of a summary, is executed");
 }
 
 static void on_abort(void *user, struct pump *pump, uint32_t agent_no, struct str call_id)

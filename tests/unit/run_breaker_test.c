@@ -60,22 +60,22 @@ static void yes_goes_on_to_the_hard_stop_and_asks_no_more(void **state)
     rig_skip(rig);
     answer(rig, "yes");
     rig_expect(rig, "0 inbox.taken, 0 run.unpaused, 0 model.requested");
-    assert_int_equal(rig_effect(rig, 0, EFFECT_MODEL)->tools, TOOLS_OFFERED);
+    check_str(rig_last(rig, 0, EVENT_MODEL_REQUESTED)->tools, "offered");
     read_once(rig, 0, files[2]);
     read_once(rig, 0, files[3]);
     assert_int_equal(rig_count(rig, EVENT_RUN_PAUSED), 1);
-    assert_int_equal(rig_effect(rig, 0, EFFECT_MODEL)->tools, TOOLS_WITHHELD);
+    check_str(rig_last(rig, 0, EVENT_MODEL_REQUESTED)->tools, "kept");
     assert_int_equal(rig_agent(rig, 0)->account.tool_calls, 4);
 }
 
-static void no_gives_one_last_turn_without_tools(void **state)
+static void no_gives_one_last_turn(void **state)
 {
     struct rig *rig = *state;
     pause_it(rig);
     rig_skip(rig);
     answer(rig, "no");
     rig_expect(rig, "0 inbox.taken, 0 run.unpaused, 0 agent.message, 0 model.requested");
-    assert_int_equal(rig_effect(rig, 0, EFFECT_MODEL)->tools, TOOLS_WITHHELD);
+    check_str(rig_last(rig, 0, EVENT_MODEL_REQUESTED)->tools, "kept");
     rig_say(rig, 0, "as far as I got");
     assert_int_equal(run_state(rig->run), RUN_FAILED);
     check_str(rig_last(rig, 0, EVENT_RUN_FAILED)->outcome, "budget_exceeded");
@@ -201,7 +201,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RIG_TEST(a_root_on_a_terminal_is_asked_before_the_turn_behind_pause_at),
         RIG_TEST(yes_goes_on_to_the_hard_stop_and_asks_no_more),
-        RIG_TEST(no_gives_one_last_turn_without_tools),
+        RIG_TEST(no_gives_one_last_turn),
         RIG_TEST(calls_of_one_reply_beyond_pause_at_wait_for_the_answer),
         RIG_TEST(after_a_no_they_are_refused_uncounted),
         RIG_TEST(after_a_crash_the_question_is_asked_again_and_the_old_answer_is_good),

@@ -3,7 +3,7 @@
 
 #include "core/contract/budget.h"
 
-/* The answer without a call, and the last turn without tools. */
+/* The answer without a call, and the last turn. */
 enum { REQUESTS_BESIDES_CALLS = 2 };
 enum { WEIGHT_MAX = 1000000 };
 

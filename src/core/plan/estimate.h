@@ -1,7 +1,7 @@
 /* What a plan may cost before anything is spent, and how a run's budget is shared among its steps.
  *
  * The most that a step may cost follows from its contract: a request carries at most its context and is answered with at most its
- * output limit, and there are at most as many as it has turns, or calls and two more (the answer, and the last turn without tools).
+ * output limit, and there are at most as many as it has turns, or calls and two more (the answer, and the last turn).
  * Requests that fail and are sent again, and summaries of a conversation that grew too long, are not counted; a limit in dollars
  * or tokens is, and holds whatever happens.
  *

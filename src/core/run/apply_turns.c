@@ -21,6 +21,9 @@ int apply_message(struct run *run, struct agent *agent, const struct event *e, s
         agent->turns = TURNS_WARNED;
     else if (str_starts(e->note, STR("last_turn"))) {
         agent->turns = TURNS_LAST;
+        /* What is left does not pay for a summary and a last turn: there is no summary. */
+        if (e->version >= 3)
+            agent->compact_at = 0;
         agent->limit_outcome =
             str_is(e->note, "last_turn_timeout") ? OUTCOME_TIMEOUT : OUTCOME_BUDGET_EXCEEDED;
     } else if (str_is(e->note, "compact"))

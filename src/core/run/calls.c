@@ -21,6 +21,12 @@ void call_finish(struct deciding *d, struct agent *agent, struct call *call,
     emit(d, e);
 }
 
+void calls_decline(struct deciding *d, struct agent *agent, struct str why)
+{
+    for (size_t i = 0; !d->failed && agent->phase == PHASE_TOOLS && i < agent->call_count; i++)
+        call_finish(d, agent, &agent->calls[i], TOOL_ERROR, why);
+}
+
 static bool is_barrier(const struct call *call)
 {
     const struct tool_info *info = tool_info_find(call->call.name);

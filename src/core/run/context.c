@@ -11,6 +11,7 @@
 #define RESULTS_KEPT 4
 #define MASK_CHARS 200
 #define TURNS_KEPT 2
+#define CUT_NOTE "\n[cut: the budget does not pay for more]"
 #define SURE_BYTES_PER_TOKEN 8 /* ordinary text has fewer bytes per token */
 
 /* --- changing (from apply.c) --------------------------------------------------------------------------------- */
@@ -107,8 +108,7 @@ void context_cut(struct agent *agent, size_t bytes)
             continue;
         agent->context_new -= budget_estimate(message->text);
         message->text =
-            arena_printf(&agent->history, "%.*s\n[cut: the budget does not pay for more]",
-                         STR_FMT(utf8_cut(message->text, bytes)));
+            arena_printf(&agent->history, "%.*s" CUT_NOTE, STR_FMT(utf8_cut(message->text, bytes)));
         agent->context_new += budget_estimate(message->text);
     }
     mark_again(agent);
@@ -145,9 +145,19 @@ static struct str summary_text(struct arena *arena, struct str summary)
 
 struct str context_summary(struct agent *agent)
 {
-    const struct message *last = &agent->messages[agent->message_count - 1];
-    bool replied = agent->message_count > agent->compact_at + 1 && last->role == MESSAGE_ASSISTANT;
-    return replied ? summary_text(&agent->history, last->text) : STR_NONE;
+    for (size_t i = agent->message_count; i-- > agent->compact_at + 1;) {
+        if (agent->messages[i].role == MESSAGE_ASSISTANT)
+            return summary_text(&agent->history, agent->messages[i].text);
+    }
+    return STR_NONE;
+}
+
+bool context_summary_corrected(const struct agent *agent)
+{
+    size_t replies = 0;
+    for (size_t i = agent->compact_at + 1; i < agent->message_count; i++)
+        replies += agent->messages[i].role == MESSAGE_ASSISTANT;
+    return replies > 1;
 }
 
 void context_compact(struct agent *agent, struct str summary, size_t kept)
@@ -280,7 +290,8 @@ bool context_fit(struct deciding *d, struct agent *agent, int64_t tokens)
     }
     /* Two bytes a token is what an estimate takes at most. */
     int64_t bytes = results > 0 ? (tokens / results - CUT_NOTE_TOKENS) * 2 : 0;
-    if (bytes <= 0 || longest <= bytes || d->failed)
+    /* A result that was cut already has the note behind it: cutting it again would save nothing. */
+    if (bytes <= 0 || longest < bytes + (int64_t)sizeof CUT_NOTE || d->failed)
         return false;
     struct event *e = draft(d, agent->no, EVENT_AGENT_MASKED);
     e->count = results;
@@ -310,7 +321,7 @@ bool context_reduce(struct deciding *d, struct agent *agent, int64_t bound)
     message_add(d, agent, "user", "compact",
                 STR("This conversation is getting too long. Write a summary that lets you go on "
                     "without it: what the task is, "
-                    "what you did and found (names, paths, numbers), what is left to do. Answer "
-                    "with the summary only."));
+                    "what you did and found (names, paths, numbers), what is left to do. Do not "
+                    "call tools: answer with the summary only."));
     return !d->failed;
 }

@@ -24,6 +24,5 @@ uint64_t effect_mark(uint64_t mark, const struct effect *e)
     mark = mark_str(mark, e->after);
     mark = mark_u64(mark, (uint64_t)e->output_limit);
     mark = mark_u64(mark, (uint64_t)e->max_result);
-    mark = mark_u64(mark, e->conversation);
-    return mark_u64(mark, (uint64_t)e->tools);
+    return mark_u64(mark, e->conversation);
 }

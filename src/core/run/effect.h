@@ -34,7 +34,6 @@ struct effect {
     int64_t output_limit;           /* MODEL */
     int64_t max_result;             /* TOOL: bytes of text that fit into the conversation */
     uint64_t conversation;          /* MODEL: mark of what is sent */
-    enum { TOOLS_OFFERED, TOOLS_WITHHELD } tools;
 };
 
 uint64_t effect_mark(uint64_t before, const struct effect *effect);

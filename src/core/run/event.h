@@ -80,7 +80,7 @@ struct contract;
     X(model, S)                                                                                    \
     X(provider, S)                                                                                 \
     X(origin, S)                                                                                   \
-    X(tools, S)   /* offered | withheld */                                                         \
+    X(tools, S)   /* offered | kept: sent, not executed | withheld: not sent, before version 3 */  \
     X(request, S) /* mark of the conversation that was sent */                                     \
     X(estimate, I)                                                                                 \
     X(output_limit, I)                                                                             \

@@ -50,8 +50,8 @@ struct str prompt_root(struct deciding *d)
 struct str prompt_last_turn(struct deciding *d, const struct agent *agent, enum outcome why)
 {
     return arena_printf(&d->out->arena,
-                        "%s is used up (%lld tool calls made). This is your last turn and there "
-                        "are no tools any more: answer now with "
+                        "%s is used up (%lld tool calls made). This is your last turn. Do not "
+                        "call tools: no call is executed any more. Answer now with "
                         "%s",
                         why == OUTCOME_TIMEOUT ? "Your time" : "Your budget",
                         (long long)agent->account.tool_calls,

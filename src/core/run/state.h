@@ -146,6 +146,9 @@ void context_compact(struct agent *agent, struct str summary, size_t kept);
 struct str context_summary(struct agent *agent);
 /* Estimate for the messages whose tokens were not booked yet. */
 int64_t context_unbooked(const struct agent *agent);
+/* Whether the model has called tools instead of writing the summary, and was told not to, before its last
+ * reply. */
+bool context_summary_corrected(const struct agent *agent);
 /* Makes the conversation shorter or asks for a summary; false: nothing more can be done. */
 bool context_reduce(struct deciding *d, struct agent *agent, int64_t bound);
 /* The last turn is not affordable as it is: cuts results that were not sent yet so that `tokens` new ones remain. */
@@ -157,6 +160,8 @@ void context_compacted(struct deciding *d, struct agent *agent, struct str summa
 void calls_advance(struct deciding *d, struct agent *agent);
 void call_finish(struct deciding *d, struct agent *agent, struct call *call,
                  enum tool_outcome outcome, struct str text);
+/* Ends all calls of a reply of which none was started: none is executed. */
+void calls_decline(struct deciding *d, struct agent *agent, struct str why);
 void call_perform(struct deciding *d, struct agent *agent,
                   struct call *call); /* the prepared change may be made */
 void call_resume(struct deciding *d, struct agent *agent, struct call *call);

@@ -113,7 +113,7 @@ static void refuse(struct deciding *d, struct agent *agent, struct str reason)
     emit(d, e);
 }
 
-/* Says that no more turns follow, then asks once more without tools. */
+/* Says that no more turns follow and that no call is executed, then asks once more. */
 static void last_turn(struct deciding *d, struct agent *agent, enum outcome why)
 {
     message_add(d, agent, "user", why == OUTCOME_TIMEOUT ? "last_turn_timeout" : "last_turn",
@@ -124,7 +124,7 @@ static void last_turn(struct deciding *d, struct agent *agent, enum outcome why)
 static void ask(struct deciding *d, struct agent *agent, const struct model_settings *model,
                 int64_t estimate, const struct amount *amount, int64_t output_limit)
 {
-    bool withheld = agent->turns == TURNS_LAST || agent->compact_at != 0;
+    bool executes = agent->turns != TURNS_LAST && agent->compact_at == 0;
     char hex[MARK_HEX + 1];
     mark_hex(agent->conversation, hex);
     struct event *e = draft(d, agent->no, EVENT_MODEL_REQUESTED);
@@ -134,7 +134,7 @@ static void ask(struct deciding *d, struct agent *agent, const struct model_sett
     e->provider = keep(d, model->provider);
     e->origin = agent->compact_at != 0 ? STR("compact") : STR("loop");
     e->attempt = agent->tries;
-    e->tools = withheld ? STR("withheld") : STR("offered");
+    e->tools = executes ? STR("offered") : STR("kept");
     e->estimate = estimate;
     e->output_limit = output_limit;
     e->tokens = amount->tokens;
@@ -151,7 +151,6 @@ static void ask(struct deciding *d, struct agent *agent, const struct model_sett
     struct effect *effect = effect_add(d, EFFECT_MODEL, EFFECT_COSTLY, agent, e->call_id);
     effect->output_limit = output_limit;
     effect->conversation = agent->conversation;
-    effect->tools = withheld ? TOOLS_WITHHELD : TOOLS_OFFERED;
     effect_seal(d, effect);
 }
 
@@ -212,10 +211,10 @@ static void request(struct deciding *d, struct agent *agent)
                      STR("the contract's model is not in the run's settings"));
         return;
     }
-    int64_t tools = agent->turns == TURNS_LAST
-                        ? 0
-                        : (int64_t)agent->contract.permissions.allowed_tools.n * TOOL_TOKENS;
-    int64_t fresh = agent->context_new + (agent->context_known == 0 ? tools : 0);
+    int64_t tools = (int64_t)agent->contract.permissions.allowed_tools.n * TOOL_TOKENS;
+    if (agent->context_known > 0)
+        tools = 0; /* they were reported with the conversation */
+    int64_t fresh = agent->context_new + tools;
     int64_t estimate = agent->context_known + fresh;
     int64_t window = model->max_context_tokens, bound = context_bound(agent, model);
     if (estimate > bound * 7 / 10 && context_reduce(d, agent, bound)) {
@@ -259,7 +258,7 @@ static void request(struct deciding *d, struct agent *agent)
         refuse(d, agent, STR("what is left of the budget does not pay for another request"));
         if (agent->turns != TURNS_LAST)
             last_turn(d, agent, OUTCOME_BUDGET_EXCEEDED);
-        else if (context_fit(d, agent, affordable_input(agent, model)))
+        else if (context_fit(d, agent, affordable_input(agent, model) - tools))
             request(d, agent);
         else
             agent_finish(d, agent, OUTCOME_BUDGET_EXCEEDED, STR("the budget is used up"));
@@ -407,6 +406,24 @@ static void summarised(struct deciding *d, struct agent *agent, struct str summa
     turn_advance(d, agent);
 }
 
+/* The model was asked for a summary. Tool schemas are sent with that request too, so it may answer with
+ * calls: they are not executed, and it is told so once. */
+static void summary_replied(struct deciding *d, struct agent *agent,
+                            const struct model_reply *reply)
+{
+    bool told = context_summary_corrected(agent);
+    if (agent->phase == PHASE_TOOLS)
+        calls_decline(d, agent,
+                      STR("Error: this call was not executed. Do not call tools now: answer with "
+                          "the summary only, as text."));
+    if (d->failed)
+        return;
+    if (reply->call_count > 0 && !told)
+        request(d, agent);
+    else
+        summarised(d, agent, reply->text);
+}
+
 void turn_replied(struct deciding *d, struct agent *agent, const struct model_reply *reply)
 {
     if (d->failed)
@@ -417,7 +434,7 @@ void turn_replied(struct deciding *d, struct agent *agent, const struct model_re
         return;
     }
     if (agent->compact_at != 0) {
-        summarised(d, agent, reply->text);
+        summary_replied(d, agent, reply);
         return;
     }
     if (agent->phase != PHASE_TOOLS) {
@@ -425,6 +442,8 @@ void turn_replied(struct deciding *d, struct agent *agent, const struct model_re
         return;
     }
     if (agent->turns == TURNS_LAST) {
+        calls_decline(d, agent,
+                      STR("Error: this call was not executed: it came with the last turn."));
         agent_finish(d, agent, agent->limit_outcome, STR_NONE);
         return;
     }
