@@ -35,6 +35,11 @@ void settings_init(struct settings *settings)
     params_init(&settings->params);
 }
 
+struct str model_server_name(const struct model_settings *model)
+{
+    return model->provider.n > 0 ? model->provider : model->base_url;
+}
+
 const struct model_settings *settings_model(const struct settings *settings, struct str name)
 {
     for (size_t i = 0; i < settings->model_count; i++)

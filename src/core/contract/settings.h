@@ -116,6 +116,8 @@ struct settings {
 
 void settings_init(struct settings *settings); /* the built-in defaults above, no models */
 const struct model_settings *settings_model(const struct settings *settings, struct str name);
+/* Tells one server from another: the provider's name, or the base URL of a model without one. */
+struct str model_server_name(const struct model_settings *model);
 const struct pool *settings_pool(const struct settings *settings, struct str name); /* NULL: none */
 /* The checks of a role, "" for those of all children; an absent list where there are none. */
 struct list settings_role_checks(const struct settings *settings, struct str role);

@@ -55,7 +55,8 @@ struct call_child {
 };
 
 struct call {
-    struct tool_call call; /* the id is cadre's own: unique in the run */
+    struct tool_call call;     /* the id is cadre's own: unique in the run */
+    struct call_origin origin; /* the server's id of it */
     enum call_state state;
     enum { ANSWER_OPEN, ANSWER_YES, ANSWER_NO } answer; /* of the person who was asked */
     struct str path, before, after;                     /* of a prepared call */

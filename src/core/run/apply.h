@@ -59,9 +59,9 @@ apply_fn apply_failed_request;
 apply_fn apply_timer;
 apply_fn apply_idle;
 
-/* The calls that an event asks for, and their place in the message. */
-int calls_open(struct agent *agent, const struct event *event, struct message *message,
-               struct err *err);
+/* The calls that an event asks for, and their place in the message. provider: whose ids they bring; empty: nobody's. */
+int calls_open(struct agent *agent, const struct event *event, struct str provider,
+               struct message *message, struct err *err);
 
 /* gathered.c */
 apply_fn apply_gathered;

@@ -97,6 +97,7 @@ int apply_call_finished(struct run *run, struct agent *agent, const struct event
         struct message message = {.role = MESSAGE_TOOL,
                                   .text = done->result,
                                   .call_id = done->call.id,
+                                  .origin = done->origin,
                                   .outcome = done->outcome};
         message_push(agent, &message);
     }

@@ -99,7 +99,7 @@ int apply_directed(struct run *run, struct agent *agent, const struct event *e, 
     if (agent->no != 0 || agent->phase != PHASE_READY || run->agent_count > 1 ||
         agent->account.turns > 0)
         return apply_out_of_place(e, err);
-    if (calls_open(agent, e, &message, err) != 0)
+    if (calls_open(agent, e, STR_NONE, &message, err) != 0)
         return -1;
     message_push(agent, &message);
     run->directed = true;

@@ -185,8 +185,32 @@ static void request_ended(struct agent *agent, const struct event *e, struct amo
         budget_settle(&agent->account, agent->reserved, used);
 }
 
+/* Takes the server's id from every call of a reply that shares it with an earlier call of the reply or the conversation:
+ * a server that repeats its ids would read two calls as one. */
+static void origins_settle(const struct agent *agent, struct call_origin *origins, size_t count)
+{
+    struct map known;
+    map_init(&known);
+    for (size_t i = 0; i < count; i++) {
+        if (origins[i].id.n > 0 && map_get(&known, origins[i].id) != NULL)
+            origins[i].id = STR_NONE;
+        else if (origins[i].id.n > 0)
+            map_set(&known, origins[i].id, &origins[i]);
+    }
+    for (size_t m = 0; m < agent->message_count; m++) {
+        const struct message *message = &agent->messages[m];
+        for (size_t c = 0; message->origins != NULL && c < message->call_count; c++) {
+            struct call_origin *same = map_get(&known, message->origins[c].id);
+            if (same != NULL)
+                same->id = STR_NONE;
+        }
+    }
+    map_release(&known);
+}
+
 /* The calls of a reply, with ids of our own: providers repeat theirs. */
-int calls_open(struct agent *agent, const struct event *e, struct message *message, struct err *err)
+int calls_open(struct agent *agent, const struct event *e, struct str provider,
+               struct message *message, struct err *err)
 {
     struct js *doc = js_parse(e->calls, err);
     if (doc == NULL)
@@ -196,6 +220,7 @@ int calls_open(struct agent *agent, const struct event *e, struct message *messa
     agent->calls = arena_alloc(&agent->history, (n + 1) * sizeof *agent->calls);
     agent->call_count = agent->calls_open = agent->calls_in[CALL_WAITING] = n;
     message->calls = arena_alloc(&agent->history, (n + 1) * sizeof *message->calls);
+    message->origins = arena_alloc(&agent->history, (n + 1) * sizeof *message->origins);
     message->call_count = n;
     for (size_t i = 0; i < n; i++) {
         const struct js *item = js_at(doc, i);
@@ -208,9 +233,15 @@ int calls_open(struct agent *agent, const struct event *e, struct message *messa
         call->arguments = arena_copy(&agent->history, buf_view(&text));
         buf_release(&text);
         agent->calls[i].call = *call;
+        message->origins[i] = (struct call_origin){
+            .id = provider.n > 0 ? arena_copy(&agent->history, js_get_str(item, "id")) : STR_NONE,
+            .provider = provider};
         turn = mark_str(mark_str(turn, call->name), call->arguments);
     }
     js_free(doc);
+    origins_settle(agent, message->origins, n);
+    for (size_t i = 0; i < n; i++)
+        agent->calls[i].origin = message->origins[i];
     /* Calls in place of a summary are not executed, so they are not a turn. */
     if (e->version >= 3 && agent->compact_at != 0)
         return 0;
@@ -243,7 +274,9 @@ int apply_replied(struct run *run, struct agent *agent, const struct event *e, s
                               .text = arena_copy(&agent->history, e->text.p ? e->text : STR(""))};
     message.extras = e->extras.p != NULL ? arena_copy(&agent->history, e->extras) : STR_NONE;
     calls_forget(agent);
-    if (e->calls.p != NULL && calls_open(agent, e, &message, err) != 0)
+    const struct model_settings *model = settings_model(&run->settings, agent->model_asked);
+    struct str provider = model != NULL ? model_server_name(model) : STR_NONE;
+    if (e->calls.p != NULL && calls_open(agent, e, provider, &message, err) != 0)
         return -1;
     if (e->version >= 3 && message.call_count == 0 && str_is_blank(message.text))
         message.text = STR("");

@@ -120,11 +120,17 @@ static struct message copy_message(struct arena *arena, const struct message *me
     copy.text = arena_copy(arena, message->text);
     copy.call_id = arena_copy(arena, message->call_id);
     copy.extras = arena_copy(arena, message->extras);
+    copy.origin.id = arena_copy(arena, message->origin.id);
     copy.calls = arena_alloc(arena, (message->call_count + 1) * sizeof *copy.calls);
+    if (message->origins != NULL)
+        copy.origins = arena_alloc(arena, (message->call_count + 1) * sizeof *copy.origins);
     for (size_t i = 0; i < message->call_count; i++) {
         copy.calls[i].id = arena_copy(arena, message->calls[i].id);
         copy.calls[i].name = arena_copy(arena, message->calls[i].name);
         copy.calls[i].arguments = arena_copy(arena, message->calls[i].arguments);
+        if (message->origins != NULL)
+            copy.origins[i] = (struct call_origin){.id = arena_copy(arena, message->origins[i].id),
+                                                   .provider = message->origins[i].provider};
     }
     return copy;
 }

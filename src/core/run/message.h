@@ -17,6 +17,12 @@ struct tool_call {
     struct str arguments; /* text of a JSON object, always valid */
 };
 
+/* The id that a server gave to a call, for that server alone: every other provider gets an id derived from ours. Empty
+ * where the server gave none, or one that the conversation has already. */
+struct call_origin {
+    struct str id, provider;
+};
+
 enum tool_outcome { TOOL_OK, TOOL_ERROR };
 
 struct message {
@@ -24,10 +30,22 @@ struct message {
     struct str text;         /* may be empty for an assistant message with calls */
     struct tool_call *calls; /* assistant only */
     size_t call_count;
-    struct str call_id;        /* tool only: the call that this answers */
-    enum tool_outcome outcome; /* tool only */
-    struct str extras;         /* opaque JSON that the same API wants echoed, or STR_NONE */
+    struct call_origin *origins; /* of the calls, one for each; NULL: no server gave them */
+    struct str call_id;          /* tool only: the call that this answers */
+    struct call_origin origin;   /* tool only: of that call */
+    enum tool_outcome outcome;   /* tool only */
+    struct str extras;           /* opaque JSON that the same API wants echoed, or STR_NONE */
 };
+
+/* Whether it is an answer with neither text nor calls: no server takes one. */
+static inline bool message_says_nothing(const struct message *message)
+{
+    size_t i = 0;
+    while (i < message->text.n && strchr(" \t\r\n\v\f", message->text.p[i]) &&
+           message->text.p[i] != '\0')
+        i++;
+    return message->role == MESSAGE_ASSISTANT && message->call_count == 0 && i == message->text.n;
+}
 
 /* What a request cost, as the server reports it. -1: not reported. */
 struct usage {
