@@ -1,11 +1,15 @@
 /* Model requests: renders what is new in an agent's conversation, sends, and turns the answer into an input. Loop thread. */
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/mark.h"
 #include "engine/live.h"
 
 #define FRAGMENTS_MAX (64u << 20)
 #define FRAGMENTS_LARGE                                                                            \
     4096 /* from here on room is made at once, with some for escapes and a turn or two */
+
+#define CLIENT_ID_MAX 160
 
 /* How long a model may take. Agents have walls of their own; these catch a server that hangs. */
 static const struct model_deadlines deadlines = {
@@ -23,6 +27,7 @@ void rendered_drop(struct live *live, uint32_t agent_no)
     if (agent_no < live->rendered_count) {
         buf_release(&live->rendered[agent_no].fragments);
         live->rendered[agent_no].message_count = 0;
+        live->rendered[agent_no].ops = NULL;
     }
 }
 
@@ -36,8 +41,34 @@ void rendered_release(struct live *live)
     offers_release(&live->offers);
 }
 
-/* The whole conversation as the API wants it; only messages that are new since the last time are rendered. */
-static struct str render(struct live *live, const struct agent *agent, const struct model_ops *ops)
+static bool joins(const struct message *first, const struct message *next)
+{
+    return (first->role == MESSAGE_USER || first->role == MESSAGE_SYSTEM) &&
+           (next->role == first->role || message_says_nothing(next));
+}
+
+/* Renders from the first message of the last group, which a new message may have joined. */
+static void render_groups(struct rendered *rendered, const struct agent *agent, struct str provider)
+{
+    rendered->fragments.n = rendered->group_at;
+    for (size_t first = rendered->group_first; first < agent->message_count;) {
+        const struct message *messages = &agent->messages[first];
+        struct message_group group = {messages, 1, provider};
+        while (first + group.count < agent->message_count &&
+               joins(messages, &messages[group.count]))
+            group.count++;
+        rendered->group_first = first;
+        rendered->group_at = rendered->fragments.n;
+        if (!message_says_nothing(messages))
+            rendered->ops->render(&group, &rendered->fragments);
+        first += group.count;
+    }
+    rendered->message_count = agent->message_count;
+}
+
+/* The whole conversation as the API wants it; only what is new since the last time is rendered. */
+static struct str render(struct live *live, const struct agent *agent, const struct model_ops *ops,
+                         struct str provider)
 {
     if (agent->no >= live->rendered_count) {
         size_t count = (size_t)agent->no * 2 + 8;
@@ -51,19 +82,22 @@ static struct str render(struct live *live, const struct agent *agent, const str
         live->rendered_count = count;
     }
     struct rendered *rendered = &live->rendered[agent->no];
-    if (rendered->generation != agent->generation || rendered->ops != ops) {
+    uint64_t server = mark_str(0, provider);
+    if (rendered->generation != agent->generation || rendered->ops != ops ||
+        rendered->server != server) {
         buf_clear(&rendered->fragments);
-        rendered->message_count = 0;
+        rendered->message_count = rendered->group_first = rendered->group_at = 0;
         rendered->generation = agent->generation;
         rendered->ops = ops;
+        rendered->server = server;
     }
     size_t bytes = rendered->fragments.n;
     for (size_t i = rendered->message_count; i < agent->message_count; i++)
         bytes += agent->messages[i].text.n;
     if (bytes > FRAGMENTS_LARGE && bytes >= rendered->fragments.capacity)
         buf_expect(&rendered->fragments, bytes + bytes / 16 + FRAGMENTS_LARGE);
-    for (; rendered->message_count < agent->message_count; rendered->message_count++)
-        ops->render(&agent->messages[rendered->message_count], &rendered->fragments);
+    if (rendered->message_count < agent->message_count)
+        render_groups(rendered, agent, provider);
     return buf_view(&rendered->fragments);
 }
 
@@ -183,12 +217,23 @@ static void refuse(struct live *live, const struct effect *effect, const struct 
     uv_timer_start(&refusal->timer, on_refusal, 0, 0);
 }
 
+/* The same for all tries of one request, and another for every other request. */
+static struct str client_id(const struct live *live, const struct agent *agent, char *out,
+                            size_t size)
+{
+    int n = snprintf(out, size, "%.*s-%u-%lld-%lld-%llu%s", STR_FMT(id_str(&live->id)), agent->no,
+                     (long long)agent->attempt, (long long)agent->account.turns,
+                     (unsigned long long)agent->generation, agent->compact_at != 0 ? "-c" : "");
+    return (struct str){out, n > 0 && (size_t)n < size ? (size_t)n : 0};
+}
+
 void ask_start(struct live *live, const struct effect *effect)
 {
     struct engine *engine = live->engine;
     const struct run *run = pump_run(live->pump);
     const struct agent *agent = run_agent(run, effect->agent_no);
     const struct model_settings *model = settings_model(run_settings(run), agent->model_asked);
+    char client[CLIENT_ID_MAX];
     struct err err = ERR_INIT;
     struct model_port port = {NULL, NULL};
     if (model != NULL)
@@ -209,15 +254,17 @@ void ask_start(struct live *live, const struct effect *effect)
         .base_url = model->base_url,
         .api_key = engine->config.secret(engine->config.user, model->api_key_env),
         .model = model->model,
-        .fragments = render(live, agent, port.ops),
+        .fragments = render(live, agent, port.ops, model_server_name(model)),
         .tools = offer->tools,
         .tools_memo = offer->memo,
         .tool_count = offer->tool_count,
         .max_output_tokens = effect->output_limit,
         .params = &agent->contract.model.params,
-        .schema = agent->contract.outputs.schema,
+        /* A summary of the conversation is not the answer. */
+        .schema = agent->compact_at == 0 ? agent->contract.outputs.schema : STR_NONE,
         .provider = model->provider,
         .cache_key = id_str(&live->id),
+        .client_id = client_id(live, agent, client, sizeof client),
         .calls = model->text_tool_calls == TEXT_CALLS_READ ? REQUEST_CALLS_IN_TEXT
                                                            : REQUEST_CALLS_STRUCTURED,
         .at_a_pause = run_fallback(run, agent).n > 0 ? REQUEST_MOVES_ON : REQUEST_WAITS,

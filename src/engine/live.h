@@ -21,6 +21,9 @@ struct rendered {
     size_t message_count;
     uint64_t generation;         /* of the agent's conversation */
     const struct model_ops *ops; /* whose rendering this is */
+    uint64_t server;             /* mark of the provider that it is for */
+    /* The last group of neighbours: its first message and where its fragment begins. */
+    size_t group_first, group_at;
 };
 
 struct live {

@@ -22,12 +22,13 @@ static const struct transport_api anthropic_api = {
     .path = "/messages",
     .key_header = "x-api-key: ",
     .header = {"anthropic-version: 2023-06-01", sizeof "anthropic-version: 2023-06-01" - 1},
+    .dialect = DIALECT_MESSAGES,
     .body = anthropic_render_body,
     .decoder_new = decoder_new,
 };
 
 static const struct model_ops anthropic_ops = {
-    .render = anthropic_render_message,
+    .render = anthropic_render_group,
     .start = transport_start,
     .abort = transport_abort,
     .free = transport_free,

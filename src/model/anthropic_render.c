@@ -2,11 +2,11 @@
  * them. Pure; any thread. */
 #include "model/anthropic_render.h"
 
-#include <math.h>
-
 #include "base/json.h"
 #include "model/anthropic_extras.h"
+#include "model/call_id.h"
 #include "model/marks.h"
+#include "model/params_text.h"
 #include "model/tool_name.h"
 #include "model/tools_text.h"
 
@@ -47,22 +47,21 @@ static void text_line(struct buf *out, char kind, struct str text)
     end_line(&w);
 }
 
-/* Ids of other APIs may have characters that this one refuses. */
-static void write_id(struct jw *w, const char *key, struct str id)
+/* A provider's own id may come from another of its APIs, with characters that this one refuses. */
+static struct str plain_id(struct str id, struct str ours, char out[CALL_ID_DERIVED])
 {
-    char made[HASH_HEX + 1];
-    if (!tool_name_fits(id))
-        id = marks_id(id, made);
-    jw_kstr(w, key, id);
+    return tool_name_fits(id) ? id : call_id_derived(ours, out);
 }
 
-static void call_line(struct buf *out, const struct tool_call *call)
+static void call_line(struct buf *out, const struct message *message, size_t which,
+                      struct str provider)
 {
-    char name[TOOL_NAME_MAX];
+    const struct tool_call *call = &message->calls[which];
+    char name[TOOL_NAME_MAX], id[CALL_ID_DERIVED];
     struct jw w;
     begin_line(out, 'A', &w);
     jw_ktext(&w, "type", "tool_use");
-    write_id(&w, "id", call->id);
+    jw_kstr(&w, "id", plain_id(call_id_of(message, which, provider, id), call->id, id));
     jw_kstr(&w, "name", tool_name(call->name, name));
     size_t start = out->n;
     jw_kraw(&w, "input", call->arguments.n > 0 ? call->arguments : STR("{}"));
@@ -73,12 +72,14 @@ static void call_line(struct buf *out, const struct tool_call *call)
     end_line(&w);
 }
 
-static void result_line(struct buf *out, const struct message *message)
+static void result_line(struct buf *out, const struct message *message, struct str provider)
 {
+    char id[CALL_ID_DERIVED];
     struct jw w;
     begin_line(out, 'R', &w);
     jw_ktext(&w, "type", "tool_result");
-    write_id(&w, "tool_use_id", message->call_id);
+    jw_kstr(&w, "tool_use_id",
+            plain_id(call_id_answered(message, provider, id), message->call_id, id));
     if (!is_blank(message->text))
         jw_kstr(&w, "content", message->text);
     else if (message->outcome == TOOL_ERROR) /* an error must say something */
@@ -92,6 +93,7 @@ static void result_line(struct buf *out, const struct message *message)
 struct remaining {
     struct str text;
     size_t next_call;
+    struct str provider; /* that is asked */
 };
 
 static bool is_echo(const struct js *entry)
@@ -113,7 +115,7 @@ static void extra_line(struct buf *out, const struct message *message, const str
         text_line(out, 'A', (struct str){left->text.p, (size_t)bytes});
         left->text = (struct str){left->text.p + bytes, left->text.n - (size_t)bytes};
     } else if (left->next_call < message->call_count) {
-        call_line(out, &message->calls[left->next_call++]);
+        call_line(out, message, left->next_call++, left->provider);
     }
 }
 
@@ -129,18 +131,18 @@ static void render_extras(struct buf *out, const struct message *message, struct
     js_free(extras);
 }
 
-static void render_assistant(struct buf *out, const struct message *message)
+static void render_assistant(struct buf *out, const struct message *message, struct str provider)
 {
-    struct remaining left = {message->text, 0};
-    if (is_blank(message->text) && message->call_count == 0)
+    struct remaining left = {message->text, 0, provider};
+    if (message_says_nothing(message))
         return;
     render_extras(out, message, &left);
     text_line(out, 'A', left.text);
     while (left.next_call < message->call_count)
-        call_line(out, &message->calls[left.next_call++]);
+        call_line(out, message, left.next_call++, provider);
 }
 
-void anthropic_render_message(const struct message *message, struct buf *out)
+static void render_message(const struct message *message, struct str provider, struct buf *out)
 {
     switch (message->role) {
     case MESSAGE_SYSTEM:
@@ -150,12 +152,18 @@ void anthropic_render_message(const struct message *message, struct buf *out)
         text_line(out, 'U', is_blank(message->text) ? STR("(empty)") : message->text);
         break;
     case MESSAGE_ASSISTANT:
-        render_assistant(out, message);
+        render_assistant(out, message, provider);
         break;
     case MESSAGE_TOOL:
-        result_line(out, message);
+        result_line(out, message, provider);
         break;
     }
+}
+
+void anthropic_render_group(const struct message_group *group, struct buf *out)
+{
+    for (size_t i = 0; i < group->count; i++)
+        render_message(&group->messages[i], group->provider, out);
 }
 
 /* --- the body ---------------------------------------------------------------------------------------- */
@@ -247,7 +255,7 @@ static void write_filler(struct jw *w, const char *text)
     end_message(w);
 }
 
-static void write_system(struct jw *w, struct str text)
+static void write_system(struct jw *w, struct str text, struct dialect *dialect)
 {
     struct str rest = text, last = STR_NONE;
     struct line line;
@@ -258,23 +266,46 @@ static void write_system(struct jw *w, struct str text)
         return;
     jw_key(w, "system");
     jw_array(w);
-    write_blocks(w, text, 'S', last);
+    write_blocks(w, text, 'S', dialect_sends(dialect, SENDS_CACHE_MARKS) ? last : STR_NONE);
     jw_end_array(w);
 }
 
-static void write_messages(struct jw *w, struct str text)
+/* The last blocks of the last two user messages: what the next request of this conversation begins with. */
+struct marked {
+    struct str last, before;
+};
+
+static struct marked find_marked(struct str text)
 {
+    struct marked marked = {STR_NONE, STR_NONE};
+    struct str last;
+    for (size_t before = text.n + 1; text.n > 0 && text.n < before;) {
+        before = text.n;
+        take_message(&text, "RU", &last);
+        if (last.p)
+            marked = (struct marked){last, marked.last};
+        take_message(&text, "A", &last);
+    }
+    return marked;
+}
+
+static void write_messages(struct jw *w, struct str text, struct dialect *dialect)
+{
+    struct marked marked = {STR_NONE, STR_NONE};
     struct str last;
     enum { TURN_NONE, TURN_USER, TURN_ASSISTANT } turn = TURN_NONE;
+    if (dialect_sends(dialect, SENDS_CACHE_MARKS))
+        marked = find_marked(text);
     jw_key(w, "messages");
     jw_array(w);
     for (size_t before = text.n + 1; text.n > 0 && text.n < before;) {
         before = text.n;
         struct str user = take_message(&text, "RU", &last);
         if (last.p) {
+            bool marks = last.p == marked.last.p || last.p == marked.before.p;
             begin_message(w, "user");
-            write_blocks(w, user, 'R', text.n == 0 ? last : STR_NONE);
-            write_blocks(w, user, 'U', text.n == 0 ? last : STR_NONE);
+            write_blocks(w, user, 'R', marks ? last : STR_NONE);
+            write_blocks(w, user, 'U', marks ? last : STR_NONE);
             end_message(w);
             turn = TURN_USER;
         }
@@ -314,11 +345,15 @@ static bool has_calls(struct str text)
     return false;
 }
 
-static void write_tools(struct jw *w, const struct model_request *request)
+static void write_tools(struct jw *w, const struct model_request *request, struct dialect *dialect)
 {
     static const struct model_tool none = {
         {"none", 4}, {"No tool can be called now.", 26}, {NULL, 0}};
     tools_write(w, request, write_tool);
+    if (request->tool_count > 0 && dialect_sends(dialect, SENDS_CACHE_MARKS) && w->out->n > 2) {
+        w->out->n -= 2; /* the brackets of the last tool and of the list */
+        buf_text(w->out, CACHE_MARK "]");
+    }
     /* The API refuses calls in a conversation that defines no tools. */
     if (request->tool_count > 0 || !has_calls(request->fragments))
         return;
@@ -329,21 +364,136 @@ static void write_tools(struct jw *w, const struct model_request *request)
     jw_kraw(w, "tool_choice", STR("{\"type\":\"none\"}"));
 }
 
-void anthropic_render_body(const struct model_request *request, struct buf *out)
+/* --- thinking --------------------------------------------------------------------------------------- */
+
+/* Tokens to think with, by effort. */
+static const struct {
+    const char *effort;
+    int64_t tokens;
+} budgets[] = {
+    {"low", 4096},
+    {"medium", 10240},
+    {"high", 20480},
+    {"max", 32768},
+};
+
+/* What is left of the limit stays for the answer; 0: too little is left to think with. */
+static int64_t thinking_budget(const char *effort, int64_t limit)
 {
+    int64_t answer = limit / 4 > ANTHROPIC_THINKING_MIN ? limit / 4 : ANTHROPIC_THINKING_MIN;
+    int64_t budget = 0;
+    for (size_t i = 0; i < sizeof budgets / sizeof budgets[0]; i++)
+        if (strcmp(budgets[i].effort, effort) == 0)
+            budget = budgets[i].tokens;
+    if (budget > limit - answer)
+        budget = limit - answer;
+    return budget >= ANTHROPIC_THINKING_MIN ? budget : 0;
+}
+
+/* Within a loop of calls the API wants a budgeted turn to begin with its thoughts. A turn of another model has none. */
+static bool may_think(struct str text)
+{
+    static const struct str thinking = {"{\"type\":\"thinking\"", 18},
+                            redacted = {"{\"type\":\"redacted_thinking\"", 27};
+    enum { THOUGHTS_NONE, THOUGHTS_FIRST } turn = THOUGHTS_FIRST;
+    char before = 'U';
+    struct line line;
+    bool answered = false;
+    while (take_line(&text, &line)) {
+        if (line.kind == 'S')
+            continue;
+        if (line.kind == 'A' && before != 'A') {
+            turn = str_starts(line.block, thinking) || str_starts(line.block, redacted)
+                       ? THOUGHTS_FIRST
+                       : THOUGHTS_NONE;
+            answered = false;
+        }
+        answered |= line.kind == 'R';
+        before = line.kind;
+    }
+    return !answered || turn == THOUGHTS_FIRST;
+}
+
+enum thinks { THINKS_NOT, THINKS };
+
+static enum thinks write_thinking(struct jw *w, const struct model_request *request,
+                                  struct dialect *dialect, const char *effort, int64_t limit)
+{
+    bool none = effort && strcmp(effort, "none") == 0;
+    int64_t budget = 0;
+    if (!effort || (dialect->left_out & SENDS_THINKING))
+        return THINKS_NOT;
+    if (dialect->thinking == THINKING_BUDGET) {
+        budget = none || !may_think(request->fragments) ? 0 : thinking_budget(effort, limit);
+        if (budget == 0)
+            return THINKS_NOT;
+    }
+    dialect_sends(dialect, SENDS_THINKING);
+    jw_key(w, "thinking");
+    jw_object(w);
+    jw_ktext(w, "type", none ? "disabled" : budget > 0 ? "enabled" : "adaptive");
+    if (budget > 0)
+        jw_kint(w, "budget_tokens", budget);
+    jw_end_object(w);
+    return none ? THINKS_NOT : THINKS;
+}
+
+/* The effort of models that think as much as they see fit, and the answer's schema. */
+static void write_output_config(struct jw *w, const struct model_request *request,
+                                struct dialect *dialect, const char *effort)
+{
+    bool format =
+        params_schema(request, dialect) == SCHEMA_STRICT && dialect_sends(dialect, SENDS_FORMAT);
+    bool efforts = effort && strcmp(effort, "none") != 0 &&
+                   dialect->thinking == THINKING_ADAPTIVE && dialect_sends(dialect, SENDS_EFFORT);
+    if (!format && !efforts)
+        return;
+    jw_key(w, "output_config");
+    jw_object(w);
+    if (efforts)
+        jw_ktext(w, "effort", effort);
+    if (format) {
+        jw_key(w, "format");
+        jw_object(w);
+        jw_ktext(w, "type", "json_schema");
+        jw_kraw(w, "schema", request->schema);
+        jw_end_object(w);
+    }
+    jw_end_object(w);
+}
+
+/* Beside thinking the API refuses temperature, and top_p below 0.95. */
+static void write_sampling(struct jw *w, const struct model_request *request,
+                           struct dialect *dialect, enum thinks thinks)
+{
+    uint32_t left_out = dialect->left_out;
+    if (thinks == THINKS)
+        dialect->left_out |= SENDS_TEMPERATURE;
+    if (thinks == THINKS && request->params && request->params->top_p < 0.95)
+        dialect->left_out |= SENDS_TOP_P;
+    params_write_sampling(w, request, dialect, 1);
+    dialect->left_out = left_out;
+    params_write_stop(w, request, dialect, "stop_sequences");
+}
+
+void anthropic_render_body(const struct model_request *request, struct dialect *dialect,
+                           struct buf *out)
+{
+    const char *effort = params_effort(request, dialect);
+    int64_t limit =
+        request->max_output_tokens > 0 ? request->max_output_tokens : ANTHROPIC_OUTPUT_TOKENS;
     struct jw w;
     jw_init(&w, out);
     jw_object(&w);
     jw_kstr(&w, "model", request->model);
-    jw_kint(&w, "max_tokens",
-            request->max_output_tokens > 0 ? request->max_output_tokens : ANTHROPIC_OUTPUT_TOKENS);
-    write_system(&w, request->fragments);
-    write_messages(&w, request->fragments);
-    write_tools(&w, request);
+    write_tools(&w, request, dialect);
+    write_system(&w, request->fragments, dialect);
+    write_messages(&w, request->fragments, dialect);
+    if (dialect_sends(dialect, SENDS_LIMIT))
+        jw_kint(&w, "max_tokens", limit);
     jw_kbool(&w, "stream", true);
-    if (request->params && isfinite(request->params->temperature)) {
-        jw_key(&w, "temperature");
-        jw_real(&w, request->params->temperature > 1 ? 1 : request->params->temperature);
-    }
+    enum thinks thinks = write_thinking(&w, request, dialect, effort, limit);
+    write_sampling(&w, request, dialect, thinks);
+    write_output_config(&w, request, dialect, effort);
     jw_end_object(&w);
 }

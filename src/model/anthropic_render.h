@@ -14,13 +14,17 @@
 #define CADRE_MODEL_ANTHROPIC_RENDER_H
 
 #include "base/buf.h"
+#include "model/dialect.h"
 #include "port/model.h"
 
 #define ANTHROPIC_OUTPUT_TOKENS 4096 /* where a request names no limit: the API needs one */
+#define ANTHROPIC_THINKING_MIN 1024  /* tokens; the API refuses a smaller budget */
 
-/* Appends the message's lines: none for an assistant message without text and calls. */
-void anthropic_render_message(const struct message *message, struct buf *out);
-/* Appends the whole body. */
-void anthropic_render_body(const struct model_request *request, struct buf *out);
+/* Appends the lines of the group's messages: none for an assistant message without text and calls. */
+void anthropic_render_group(const struct message_group *group, struct buf *out);
+/* Appends the whole body: tools, system, messages, then the rest. At most four marks for the API's cache: on the last tool,
+ * the last system text, and the last block of the last two user messages. */
+void anthropic_render_body(const struct model_request *request, struct dialect *dialect,
+                           struct buf *out);
 
 #endif

@@ -205,11 +205,31 @@ static void redact(struct buf *out, struct str text, struct str secret)
     buf_str(out, text);
 }
 
+/* Takes all secrets of the server out of the text. */
+static void redact_all(struct buf *out, struct str text, const struct model_server *server)
+{
+    struct buf before;
+    struct str rest = server->more;
+    buf_init(&before, text.n + 1);
+    redact(out, text, server->secret);
+    while (rest.n > 0) {
+        const char *end = memchr(rest.p, '\n', rest.n);
+        struct str secret = {rest.p, end ? (size_t)(end - rest.p) : rest.n};
+        buf_clear(&before);
+        buf_str(&before, buf_view(out));
+        buf_clear(out);
+        redact(out, buf_view(&before), secret);
+        size_t taken = secret.n + (end ? 1 : 0);
+        rest = (struct str){rest.p + taken, rest.n - taken};
+    }
+    buf_release(&before);
+}
+
 struct str failure_redacted(const struct model_server *server, struct str text, struct arena *arena)
 {
     struct buf out;
     buf_init(&out, text.n + 1); /* *** is shorter than any secret */
-    redact(&out, text, server->secret);
+    redact_all(&out, text, server);
     struct str copy = arena_copy(arena, buf_view(&out));
     buf_release(&out);
     return copy;
@@ -227,9 +247,9 @@ struct str failure_words(const struct model_server *server, const struct js *roo
     buf_init(&shown, FAILURE_BODY * 12);
     /* Before cleaning, so that no part of the secret is left of it; after, because cleaning may
      * join its parts. */
-    redact(&first, utf8_cut(raw, FAILURE_BODY), server->secret);
+    redact_all(&first, utf8_cut(raw, FAILURE_BODY), server);
     utf8_clean(&clean, buf_view(&first), UTF8_ONE_LINE);
-    redact(&shown, buf_view(&clean), server->secret);
+    redact_all(&shown, buf_view(&clean), server);
     struct str words = buf_view(&shown);
     while (words.n > 0 && words.p[0] == ' ')
         words = (struct str){words.p + 1, words.n - 1};

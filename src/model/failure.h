@@ -15,6 +15,7 @@ struct model_server {
     struct str url;    /* as it may be shown */
     struct str secret; /* the API key; wherever a server echoes it, *** is shown. Under 4 bytes: not
                           a secret */
+    struct str more;   /* other secrets, each followed by a line feed; or STR_NONE */
 };
 
 /* RETRY for 408, 409, 429 and 5xx, PROVIDER for everything else. */

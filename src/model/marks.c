@@ -28,10 +28,3 @@ size_t marks_count(const struct js *content, size_t call_count, marks_echo *is_e
     }
     return count;
 }
-
-struct str marks_id(struct str id, char out[HASH_HEX + 1])
-{
-    struct hash hash = hash_of(id);
-    hash_hex(&hash, out);
-    return (struct str){out, HASH_HEX / 2};
-}

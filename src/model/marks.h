@@ -3,7 +3,6 @@
 #ifndef CADRE_MODEL_MARKS_H
 #define CADRE_MODEL_MARKS_H
 
-#include "base/hash.h"
 #include "base/json.h"
 
 /* Whether an entry is echoed: each API has its own kinds. */
@@ -13,7 +12,5 @@ typedef bool marks_echo(const struct js *entry);
 bool marks_fit(const struct js *content, struct str text);
 /* How many entries lead up to the last that says or calls something: no API takes thoughts that nothing follows. */
 size_t marks_count(const struct js *content, size_t call_count, marks_echo *is_echo);
-/* An id in the place of one that an API does not take: made of its hash, in out. */
-struct str marks_id(struct str id, char out[HASH_HEX + 1]);
 
 #endif

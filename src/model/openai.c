@@ -21,12 +21,13 @@ static struct decoder *decoder_new(struct model_server server,
 static const struct transport_api openai_api = {
     .path = "/chat/completions",
     .key_header = "Authorization: Bearer ",
+    .dialect = DIALECT_CHAT,
     .body = openai_render_body,
     .decoder_new = decoder_new,
 };
 
 static const struct model_ops openai_ops = {
-    .render = openai_render_message,
+    .render = openai_render_group,
     .start = transport_start,
     .abort = transport_abort,
     .free = transport_free,

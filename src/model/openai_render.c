@@ -2,10 +2,10 @@
  */
 #include "model/openai_render.h"
 
-#include <math.h>
-
 #include "base/json.h"
+#include "model/call_id.h"
 #include "model/openai_extras.h"
+#include "model/params_text.h"
 #include "model/tool_name.h"
 #include "model/tools_text.h"
 
@@ -20,13 +20,13 @@ static const char *role_name(enum message_role role)
     return names[role];
 }
 
-static void render_call(struct jw *w, const struct message *message, size_t i,
+static void render_call(struct jw *w, const struct message *message, size_t i, struct str provider,
                         const struct openai_echo *echo)
 {
     const struct tool_call *call = &message->calls[i];
-    char name[TOOL_NAME_MAX];
+    char name[TOOL_NAME_MAX], id[CALL_ID_DERIVED];
     jw_object(w);
-    jw_kstr(w, "id", call->id);
+    jw_kstr(w, "id", call_id_of(message, i, provider, id));
     jw_ktext(w, "type", "function");
     jw_key(w, "function");
     jw_object(w);
@@ -37,8 +37,30 @@ static void render_call(struct jw *w, const struct message *message, size_t i,
     jw_end_object(w);
 }
 
-void openai_render_message(const struct message *message, struct buf *out)
+/* The texts of a group with a blank line between them. */
+static void render_texts(struct jw *w, const struct message_group *group)
 {
+    struct buf joined;
+    size_t bytes = 1;
+    for (size_t i = 0; i < group->count; i++)
+        bytes += group->messages[i].text.n + 2;
+    buf_init(&joined, bytes);
+    for (size_t i = 0; i < group->count; i++) {
+        const struct message *message = &group->messages[i];
+        if (message->text.n == 0 || message_says_nothing(message))
+            continue;
+        if (joined.n > 0)
+            buf_text(&joined, "\n\n");
+        buf_str(&joined, message->text);
+    }
+    jw_str(w, buf_view(&joined));
+    buf_release(&joined);
+}
+
+void openai_render_group(const struct message_group *group, struct buf *out)
+{
+    const struct message *message = &group->messages[0];
+    char id[CALL_ID_DERIVED];
     struct jw w;
     struct openai_echo echo = openai_echo_of(message);
     if (out->n > 0)
@@ -47,17 +69,19 @@ void openai_render_message(const struct message *message, struct buf *out)
     jw_object(&w);
     jw_ktext(&w, "role", role_name(message->role));
     if (message->role == MESSAGE_TOOL)
-        jw_kstr(&w, "tool_call_id", message->call_id);
+        jw_kstr(&w, "tool_call_id", call_id_answered(message, group->provider, id));
     jw_key(&w, "content");
     if (message->text.n == 0 && message->call_count > 0)
         jw_null(&w);
-    else
+    else if (group->count == 1)
         jw_str(&w, message->text.p ? message->text : STR(""));
+    else
+        render_texts(&w, group);
     if (message->role == MESSAGE_ASSISTANT && message->call_count > 0) {
         jw_key(&w, "tool_calls");
         jw_array(&w);
         for (size_t i = 0; i < message->call_count; i++)
-            render_call(&w, message, i, &echo);
+            render_call(&w, message, i, group->provider, &echo);
         jw_end_array(&w);
     }
     openai_echo_message(&echo, &w);
@@ -80,7 +104,40 @@ static void render_tool(struct jw *w, const struct model_tool *tool)
     jw_end_object(w);
 }
 
-void openai_render_body(const struct model_request *request, struct buf *out)
+static void write_format(struct jw *w, const struct model_request *request, struct dialect *dialect)
+{
+    enum schema_fit fit = params_schema(request, dialect);
+    if (fit == SCHEMA_UNFIT || !dialect_sends(dialect, SENDS_FORMAT))
+        return;
+    jw_key(w, "response_format");
+    jw_object(w);
+    jw_ktext(w, "type", "json_schema");
+    jw_key(w, "json_schema");
+    jw_object(w);
+    jw_ktext(w, "name", "answer");
+    jw_kraw(w, "schema", request->schema);
+    if (fit == SCHEMA_STRICT && dialect_sends(dialect, SENDS_STRICT))
+        jw_kbool(w, "strict", true);
+    jw_end_object(w);
+    jw_end_object(w);
+}
+
+static void write_params(struct jw *w, const struct model_request *request, struct dialect *dialect)
+{
+    const char *effort = params_effort(request, dialect);
+    params_write_sampling(w, request, dialect, 2);
+    params_write_stop(w, request, dialect, "stop");
+    if (request->params && request->params->seed != PARAM_SEED_UNSET &&
+        dialect_sends(dialect, SENDS_SEED))
+        jw_kint(w, "seed", request->params->seed);
+    if (effort && dialect_sends(dialect, SENDS_EFFORT))
+        jw_ktext(w, "reasoning_effort", effort);
+    if (request->cache_key.n > 0 && dialect_sends(dialect, SENDS_CACHE_KEY))
+        jw_kstr(w, "prompt_cache_key", request->cache_key);
+}
+
+void openai_render_body(const struct model_request *request, struct dialect *dialect,
+                        struct buf *out)
 {
     struct jw w;
     jw_init(&w, out);
@@ -93,15 +150,11 @@ void openai_render_body(const struct model_request *request, struct buf *out)
     jw_end_array(&w);
     tools_write(&w, request, render_tool);
     jw_kbool(&w, "stream", true);
-    jw_key(&w, "stream_options");
-    jw_object(&w);
-    jw_kbool(&w, "include_usage", true);
-    jw_end_object(&w);
-    if (request->max_output_tokens > 0)
-        jw_kint(&w, OPENAI_OUTPUT_LIMIT_FIELD, request->max_output_tokens);
-    if (request->params && isfinite(request->params->temperature)) {
-        jw_key(&w, "temperature");
-        jw_real(&w, request->params->temperature);
-    }
+    if (dialect_sends(dialect, SENDS_USAGE_WISH))
+        jw_kraw(&w, "stream_options", STR("{\"include_usage\":true}"));
+    if (request->max_output_tokens > 0 && dialect_sends(dialect, SENDS_LIMIT))
+        jw_kint(&w, dialect->limit, request->max_output_tokens);
+    write_params(&w, request, dialect);
+    write_format(&w, request, dialect);
     jw_end_object(&w);
 }

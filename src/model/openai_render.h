@@ -4,15 +4,15 @@
 #define CADRE_MODEL_OPENAI_RENDER_H
 
 #include "base/buf.h"
+#include "model/dialect.h"
 #include "port/model.h"
 
-/* The field that limits the output. */
-#define OPENAI_OUTPUT_LIMIT_FIELD "max_tokens"
-
-/* Appends one message; a comma first, unless out is empty. A call's name is made acceptable
- * (tool_name.h). Of the extras, what openai_extras.h says comes back. */
-void openai_render_message(const struct message *message, struct buf *out);
+/* Appends the group as one message; a comma first, unless out is empty. Neighbours are joined, because templates of many
+ * servers insist that roles alternate. A call's name is made acceptable (tool_name.h). Of the extras, what
+ * openai_extras.h says comes back. */
+void openai_render_group(const struct message_group *group, struct buf *out);
 /* Appends the whole body; request->fragments stands between the brackets of "messages". */
-void openai_render_body(const struct model_request *request, struct buf *out);
+void openai_render_body(const struct model_request *request, struct dialect *dialect,
+                        struct buf *out);
 
 #endif

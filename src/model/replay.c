@@ -401,7 +401,7 @@ static void load_start(struct model_client *client, struct str path)
 /* --- the port ------------------------------------------------------------------------------------------------ */
 
 /* Nothing is sent: a request is known by its messages, so there is nothing to render. */
-static void port_render(const struct message *message, struct buf *out)
+static void port_render(const struct message_group *group, struct buf *out)
 {
 }
 

@@ -21,12 +21,13 @@ static struct decoder *decoder_new(struct model_server server,
 static const struct transport_api responses_api = {
     .path = "/responses",
     .key_header = "Authorization: Bearer ",
+    .dialect = DIALECT_RESPONSES,
     .body = responses_render_body,
     .decoder_new = decoder_new,
 };
 
 static const struct model_ops responses_ops = {
-    .render = responses_render_message,
+    .render = responses_render_group,
     .start = transport_start,
     .abort = transport_abort,
     .free = transport_free,

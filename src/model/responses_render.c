@@ -2,15 +2,13 @@
  * them. Pure; any thread. */
 #include "model/responses_render.h"
 
-#include <math.h>
-
 #include "base/json.h"
+#include "model/call_id.h"
 #include "model/marks.h"
+#include "model/params_text.h"
 #include "model/responses_extras.h"
 #include "model/tool_name.h"
 #include "model/tools_text.h"
-
-#define CALL_ID_MAX ((size_t)64)
 
 /* --- fragments --------------------------------------------------------------------------------------- */
 
@@ -49,31 +47,25 @@ static void said_item(struct buf *out, struct str text)
         text_item(out, "assistant", "output_text", text);
 }
 
-static void write_id(struct jw *w, struct str id)
-{
-    char made[HASH_HEX + 1];
-    if (id.n == 0 || id.n > CALL_ID_MAX)
-        id = marks_id(id, made);
-    jw_kstr(w, "call_id", id);
-}
-
 /* Without the item's own id: the API would look for the reasoning that came with it. */
-static void call_item(struct buf *out, const struct tool_call *call)
+static void call_item(struct buf *out, const struct message *message, size_t i, struct str provider)
 {
-    char name[TOOL_NAME_MAX];
+    const struct tool_call *call = &message->calls[i];
+    char name[TOOL_NAME_MAX], id[CALL_ID_DERIVED];
     struct jw w;
     begin_item(out, "function_call", &w);
-    write_id(&w, call->id);
+    jw_kstr(&w, "call_id", call_id_of(message, i, provider, id));
     jw_kstr(&w, "name", tool_name(call->name, name));
     jw_kstr(&w, "arguments", call->arguments.n > 0 ? call->arguments : STR("{}"));
     end_item(&w);
 }
 
-static void result_item(struct buf *out, const struct message *message)
+static void result_item(struct buf *out, const struct message *message, struct str provider)
 {
+    char id[CALL_ID_DERIVED];
     struct jw w;
     begin_item(out, "function_call_output", &w);
-    write_id(&w, message->call_id);
+    jw_kstr(&w, "call_id", call_id_answered(message, provider, id));
     jw_kstr(&w, "output", message->text.p ? message->text : STR(""));
     end_item(&w);
 }
@@ -82,6 +74,7 @@ static void result_item(struct buf *out, const struct message *message)
 struct remaining {
     struct str text;
     size_t next_call;
+    struct str provider; /* that is asked */
 };
 
 static bool is_reasoning(const struct js *entry)
@@ -104,7 +97,7 @@ static void extra_item(struct buf *out, const struct message *message, struct st
         said_item(out, (struct str){left->text.p, (size_t)bytes});
         left->text = (struct str){left->text.p + bytes, left->text.n - (size_t)bytes};
     } else if (left->next_call < message->call_count) {
-        call_item(out, &message->calls[left->next_call++]);
+        call_item(out, message, left->next_call++, left->provider);
     }
 }
 
@@ -126,16 +119,18 @@ static void render_extras(struct buf *out, const struct message *message, struct
     js_free(extras);
 }
 
-static void render_assistant(struct buf *out, const struct message *message)
+static void render_assistant(struct buf *out, const struct message *message, struct str provider)
 {
-    struct remaining left = {message->text, 0};
+    struct remaining left = {message->text, 0, provider};
+    if (message_says_nothing(message))
+        return;
     render_extras(out, message, &left);
     said_item(out, left.text);
     while (left.next_call < message->call_count)
-        call_item(out, &message->calls[left.next_call++]);
+        call_item(out, message, left.next_call++, provider);
 }
 
-void responses_render_message(const struct message *message, struct buf *out)
+static void render_message(const struct message *message, struct str provider, struct buf *out)
 {
     switch (message->role) {
     case MESSAGE_SYSTEM:
@@ -147,33 +142,21 @@ void responses_render_message(const struct message *message, struct buf *out)
         text_item(out, "user", "input_text", message->text.n > 0 ? message->text : STR("(empty)"));
         break;
     case MESSAGE_ASSISTANT:
-        render_assistant(out, message);
+        render_assistant(out, message, provider);
         break;
     case MESSAGE_TOOL:
-        result_item(out, message);
+        result_item(out, message, provider);
         break;
     }
 }
 
-/* --- the body ---------------------------------------------------------------------------------------- */
-
-/* Models of OpenAI's that do not reason: they refuse reasoning items, and to be asked for them. The list is closed, because
- * all that came later do. Gateways put a vendor before the name, fine-tuning a mark. */
-static bool reasons(struct str model)
+void responses_render_group(const struct message_group *group, struct buf *out)
 {
-    static const char *const plain[] = {"gpt-3.5", "gpt-4", "chatgpt-", "gpt-5-chat"};
-    for (size_t i = model.n; i-- > 0;)
-        if (model.p[i] == '/') {
-            model = (struct str){model.p + i + 1, model.n - i - 1};
-            break;
-        }
-    if (str_starts(model, STR("ft:")))
-        model = (struct str){model.p + 3, model.n - 3};
-    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
-        if (str_starts(model, str_from(plain[i])))
-            return false;
-    return true;
+    for (size_t i = 0; i < group->count; i++)
+        render_message(&group->messages[i], group->provider, out);
 }
+
+/* --- the body ---------------------------------------------------------------------------------------- */
 
 struct line {
     char kind;
@@ -252,8 +235,7 @@ static void write_input(struct jw *w, struct str text, struct str host, enum rea
     jw_end_array(w);
 }
 
-/* Strict is what the API takes by itself, and then every optional argument would become a required one. */
-static void write_tool(struct jw *w, const struct model_tool *tool)
+static void begin_tool(struct jw *w, const struct model_tool *tool)
 {
     jw_object(w);
     jw_ktext(w, "type", "function");
@@ -262,14 +244,61 @@ static void write_tool(struct jw *w, const struct model_tool *tool)
         jw_kstr(w, "description", tool->description);
     jw_kraw(w, "parameters",
             tool->schema.n > 0 ? tool->schema : STR("{\"type\":\"object\",\"properties\":{}}"));
+}
+
+/* Strict is what the API takes by itself, and then every optional argument would become a required one. */
+static void write_tool(struct jw *w, const struct model_tool *tool)
+{
+    begin_tool(w, tool);
     jw_kbool(w, "strict", false);
     jw_end_object(w);
 }
 
-void responses_render_body(const struct model_request *request, struct buf *out)
+/* For servers that do not know "strict". */
+static void write_plain_tool(struct jw *w, const struct model_tool *tool)
+{
+    begin_tool(w, tool);
+    jw_end_object(w);
+}
+
+static void write_format(struct jw *w, const struct model_request *request, struct dialect *dialect)
+{
+    enum schema_fit fit = params_schema(request, dialect);
+    if (fit == SCHEMA_UNFIT || !dialect_sends(dialect, SENDS_FORMAT))
+        return;
+    jw_key(w, "text");
+    jw_object(w);
+    jw_key(w, "format");
+    jw_object(w);
+    jw_ktext(w, "type", "json_schema");
+    jw_ktext(w, "name", "answer");
+    jw_kraw(w, "schema", request->schema);
+    if (dialect_sends(dialect, SENDS_STRICT))
+        jw_kbool(w, "strict", fit == SCHEMA_STRICT);
+    jw_end_object(w);
+    jw_end_object(w);
+}
+
+static void write_reasoning(struct jw *w, const struct model_request *request,
+                            struct dialect *dialect)
+{
+    const char *effort = params_effort(request, dialect);
+    if (!effort || !dialect_sends(dialect, SENDS_EFFORT))
+        return;
+    jw_key(w, "reasoning");
+    jw_object(w);
+    jw_ktext(w, "effort", effort);
+    if (dialect_sends(dialect, SENDS_SUMMARY))
+        jw_ktext(w, "summary", "auto");
+    jw_end_object(w);
+}
+
+void responses_render_body(const struct model_request *request, struct dialect *dialect,
+                           struct buf *out)
 {
     struct str text = request->fragments;
-    enum reasoning_use use = reasons(request->model) ? REASONING_ECHOED : REASONING_DROPPED;
+    enum reasoning_use use =
+        dialect_sends(dialect, SENDS_SEALED) ? REASONING_ECHOED : REASONING_DROPPED;
     int64_t limit = request->max_output_tokens;
     struct jw w;
     jw_init(&w, out);
@@ -277,17 +306,18 @@ void responses_render_body(const struct model_request *request, struct buf *out)
     jw_kstr(&w, "model", request->model);
     write_instructions(&w, &text);
     write_input(&w, text, responses_host(request->base_url), use);
-    tools_write(&w, request, write_tool);
+    bool strict = request->tool_count > 0 && dialect_sends(dialect, SENDS_STRICT);
+    tools_write(&w, request, strict ? write_tool : write_plain_tool);
     jw_kbool(&w, "stream", true);
     jw_kbool(&w, "store", false);
     if (use == REASONING_ECHOED)
         jw_kraw(&w, "include", STR("[\"reasoning.encrypted_content\"]"));
-    if (limit > 0)
-        jw_kint(&w, "max_output_tokens",
-                limit < RESPONSES_OUTPUT_MIN ? RESPONSES_OUTPUT_MIN : limit);
-    if (request->params && isfinite(request->params->temperature)) {
-        jw_key(&w, "temperature");
-        jw_real(&w, request->params->temperature);
-    }
+    if (limit > 0 && dialect_sends(dialect, SENDS_LIMIT))
+        jw_kint(&w, dialect->limit, limit < RESPONSES_OUTPUT_MIN ? RESPONSES_OUTPUT_MIN : limit);
+    params_write_sampling(&w, request, dialect, 2);
+    write_reasoning(&w, request, dialect);
+    if (request->cache_key.n > 0 && dialect_sends(dialect, SENDS_CACHE_KEY))
+        jw_kstr(&w, "prompt_cache_key", request->cache_key);
+    write_format(&w, request, dialect);
     jw_end_object(&w);
 }

@@ -13,13 +13,15 @@
 #define CADRE_MODEL_RESPONSES_RENDER_H
 
 #include "base/buf.h"
+#include "model/dialect.h"
 #include "port/model.h"
 
 #define RESPONSES_OUTPUT_MIN 16 /* the API refuses a lower limit */
 
-/* Appends the message's lines: none for an assistant message without text and calls. */
-void responses_render_message(const struct message *message, struct buf *out);
+/* Appends the lines of the group's messages: none for an assistant message without text and calls. */
+void responses_render_group(const struct message_group *group, struct buf *out);
 /* Appends the whole body. */
-void responses_render_body(const struct model_request *request, struct buf *out);
+void responses_render_body(const struct model_request *request, struct dialect *dialect,
+                           struct buf *out);
 
 #endif

@@ -1,29 +1,67 @@
-/* Sends model requests and turns what comes back into exactly one `done`; see the header. The API key is in the
- * request's header and nowhere else. Runs on the loop thread. */
+/* Sends model requests and turns what comes back into exactly one `done`; see the header. The API key and the config's
+ * headers are in the request's headers and nowhere else.
+ *
+ * A request that carries a parameter which its server has not taken yet is kept until the answer, so that it can be sent
+ * again without it. Once a server took them all, nothing is kept: thousands may wait. Runs on the loop thread. */
 #include "model/transport.h"
 
 #include <stdlib.h>
 #include <time.h>
 
+#include "model/headers.h"
 #include "net/http.h"
 #include "net/retry_after.h"
+
+#define ROUNDS_MAX 6 /* times that one request is sent again */
 
 struct model_client {
     const struct transport_api *api;
     struct http *http;
+    struct dialects dialects;
+};
+
+/* A request that can be sent again. */
+struct kept {
+    struct buf url, body;
+    struct headers headers;
+    struct http_deadlines deadlines;
 };
 
 struct model_call {
+    struct model_client *client;
     const struct transport_api *api;
     struct model_callbacks callbacks;
+    struct dialect dialect;
+    struct dialect_learnt *learnt; /* belongs to the client; NULL: nothing is kept of this server */
+    struct kept *kept;             /* NULL: the server took all of its parameters before */
+    uint32_t tried;                /* parameters that this call was sent again for */
+    int rounds;
     struct http_transfer *transfer;
-    struct decoder *decoder; /* NULL until something came: thousands wait for their first byte */
-    struct buf secret;
+    struct decoder *decoder;    /* NULL until something came: thousands wait for their first byte */
+    struct buf shown;           /* the URL as it may be shown */
+    struct buf secret, secrets; /* the key; values of the config's headers, a line each */
     struct buf error_body;
     int64_t started_ms; /* CLOCK_MONOTONIC */
     int64_t first_token_ms;
     bool aborted;
 };
+
+static void secret_release(struct buf *secret)
+{
+    if (secret->p)
+        explicit_bzero(secret->p, secret->capacity);
+    buf_release(secret);
+}
+
+static void kept_free(struct kept *kept)
+{
+    if (!kept)
+        return;
+    buf_release(&kept->url);
+    buf_release(&kept->body);
+    headers_release(&kept->headers);
+    free(kept);
+}
 
 static void call_free(struct model_call *call)
 {
@@ -31,10 +69,11 @@ static void call_free(struct model_call *call)
         decoder_release(call->decoder);
         free(call->decoder);
     }
+    kept_free(call->kept);
     buf_release(&call->error_body);
-    if (call->secret.p)
-        explicit_bzero(call->secret.p, call->secret.capacity);
-    buf_release(&call->secret);
+    buf_release(&call->shown);
+    secret_release(&call->secret);
+    secret_release(&call->secrets);
     free(call);
 }
 
@@ -68,7 +107,9 @@ static void on_reasoning(void *user, struct str text)
 
 static struct decoder *decoder_of(struct model_call *call)
 {
-    const struct model_server server = {http_shown_url(call->transfer), buf_view(&call->secret)};
+    const struct model_server server = {.url = buf_view(&call->shown),
+                                        .secret = buf_view(&call->secret),
+                                        .more = buf_view(&call->secrets)};
     if (!call->decoder) {
         call->decoder = call->api->decoder_new(server, on_delta, call);
         call->decoder->reasoning = on_reasoning;
@@ -120,10 +161,52 @@ static bool is_final_network(const struct http_result *result)
     return result->class == ERR_PROVIDER && !is_success(result->status);
 }
 
+static int send_kept(struct model_call *call, struct err *err);
+
+/* The parameters that this answer refuses, remembered; 0: it is not about a parameter that was sent. */
+static uint32_t learn(struct model_call *call, const struct http_result *result)
+{
+    struct err ignored = ERR_INIT;
+    struct str body = buf_view(&call->error_body);
+    if (call->aborted || !call->learnt || result->class != ERR_NONE ||
+        (result->status != 400 && result->status != 422))
+        return 0;
+    struct js *root = js_parse(body, &ignored);
+    enum model_trouble trouble = trouble_read(result->status, root, body).kind;
+    js_free(root);
+    if (trouble == TROUBLE_OVERFLOW || trouble == TROUBLE_FILTERED)
+        return 0;
+    return dialect_learn(call->learnt, &call->dialect, call->tried, body);
+}
+
+/* Sends the request once more as the server wants it. False: it cannot be, and its failure stands. */
+static bool send_again(struct model_call *call, uint32_t refused)
+{
+    struct err err = ERR_INIT;
+    struct buf body;
+    if (!call->kept || call->rounds >= ROUNDS_MAX)
+        return false;
+    buf_init(&body, TRANSPORT_BODY_MAX);
+    buf_expect(&body, call->kept->body.n + 64);
+    dialect_rewrite(call->learnt, &call->dialect, refused, buf_view(&call->kept->body), &body);
+    buf_release(&call->kept->body);
+    call->kept->body = body;
+    call->tried |= refused;
+    call->rounds++;
+    call->dialect.sent &= ~(refused & ~(uint32_t)SENDS_LIMIT);
+    if (refused & SENDS_LIMIT)
+        call->dialect.limit = call->learnt->limit;
+    buf_clear(&call->error_body);
+    return send_kept(call, &err) == 0;
+}
+
 static void on_done(void *user, const struct http_transfer *transfer,
                     const struct http_result *result)
 {
     struct model_call *call = user;
+    uint32_t learnt = learn(call, result);
+    if (learnt != 0 && send_again(call, learnt))
+        return;
     struct decoder *decoder = decoder_of(call);
     struct model_reply reply;
     struct model_failure failure;
@@ -132,6 +215,8 @@ static void on_done(void *user, const struct http_transfer *transfer,
     bool whole = decoder_finish(
         decoder, result->class == ERR_NONE ? DECODER_CLOSED : DECODER_BROKEN, &reply, &failure);
     if (whole && !call->aborted && !refused) {
+        if (call->learnt)
+            call->learnt->accepted |= call->dialect.sent;
         reply.first_token_ms = call->first_token_ms;
         call->callbacks.done(call->callbacks.user, &reply, NULL);
         call_free(call);
@@ -150,6 +235,8 @@ static void on_done(void *user, const struct http_transfer *transfer,
         failure.message = STR("the request was cancelled");
     } else if (refused) {
         read_refusal(call, decoder, result->status, &failure);
+        if (learnt != 0) /* the next try goes without what was refused */
+            failure.class = ERR_RETRY;
     } else if (network) {
         failure.class = result->class;
         failure.trouble = is_final_network(result) ? TROUBLE_FINAL : TROUBLE_NONE;
@@ -206,62 +293,149 @@ static int check_key(struct str key, struct err *err)
     return 0;
 }
 
-int transport_start(struct model_client *client, const struct model_request *request,
-                    const struct model_callbacks *callbacks, struct model_call **started,
-                    struct err *err)
+static struct http_deadlines deadlines_of(const struct model_request *request)
 {
-    const struct transport_api *api = client->api;
-    int result = -1;
-    struct buf url, authorization, body;
-    buf_init(&url, HTTP_URL_MAX);
-    buf_init(&authorization, 8192);
-    http_body(client->http, TRANSPORT_BODY_MAX, &body);
+    return (struct http_deadlines){.connect_ms = request->deadlines.connect_ms,
+                                   .first_byte_ms = request->deadlines.first_byte_ms,
+                                   .idle_ms = request->deadlines.idle_ms,
+                                   .total_ms = request->deadlines.total_ms};
+}
+
+/* The body with the config's members in it. What the config sets is not ours to leave out. */
+static int add_extra(struct model_call *call, const struct model_request *request, struct buf *body,
+                     struct err *err)
+{
+    struct err ignored = ERR_INIT;
+    struct buf merged;
+    struct str key;
+    const struct js *value;
+    if (request->extra_body.n == 0)
+        return 0;
+    buf_init(&merged, TRANSPORT_BODY_MAX);
+    buf_expect(&merged, body->n + request->extra_body.n + 64);
+    int result = body_merge(buf_view(body), request->extra_body, call->dialect.limit,
+                            request->max_output_tokens, &merged, err);
+    if (result == 0) {
+        buf_clear(body);
+        buf_str(body, buf_view(&merged));
+        body->failed |= merged.failed;
+        struct js *extra = js_parse(request->extra_body, &ignored);
+        for (void *i = js_next(extra, NULL, &key, &value); i; i = js_next(extra, i, &key, &value))
+            call->dialect.sent &= ~dialect_params_named(key);
+        js_free(extra);
+    }
+    buf_release(&merged);
+    return result;
+}
+
+static int render(struct model_call *call, const struct model_request *request, struct buf *body,
+                  struct err *err)
+{
+    call->learnt = dialects_of(&call->client->dialects, request);
+    dialect_resolve(call->api->dialect, request, call->learnt, &call->dialect);
+    buf_expect(body, body_estimate(request));
+    call->api->body(request, &call->dialect, body);
+    return add_extra(call, request, body, err);
+}
+
+static int http_send(struct model_call *call, struct str url, const struct headers *headers,
+                     struct buf *body, const struct http_deadlines *deadlines, struct err *err)
+{
+    struct str list[HEADERS_MAX];
+    headers_list(headers, list);
+    const struct http_request request = {
+        .method = HTTP_POST,
+        .url = url,
+        .headers = list,
+        .header_count = headers->count,
+        .body = body,
+        .deadlines = *deadlines,
+        .handlers = {.data = on_data, .done = on_done, .user = call},
+    };
+    return http_start(call->client->http, &request, &call->transfer, err);
+}
+
+static int send_kept(struct model_call *call, struct err *err)
+{
+    struct buf body;
+    http_body(call->client->http, TRANSPORT_BODY_MAX, &body);
+    buf_str(&body, buf_view(&call->kept->body));
+    int result = body.failed ? err_set(err, ERR_USAGE, "the request is larger than 64 MB")
+                             : http_send(call, buf_view(&call->kept->url), &call->kept->headers,
+                                         &body, &call->kept->deadlines, err);
+    buf_release(&body);
+    return result;
+}
+
+/* Keeps the request while its server has not taken all of its parameters. */
+static void keep(struct model_call *call, struct str url, struct headers *headers, struct str body,
+                 const struct http_deadlines *deadlines)
+{
+    if (!call->learnt || (call->dialect.sent & ~call->learnt->accepted) == 0)
+        return;
+    call->kept = calloc(1, sizeof *call->kept);
+    if (!call->kept)
+        abort();
+    buf_init(&call->kept->url, HTTP_URL_MAX);
+    buf_str(&call->kept->url, url);
+    buf_init(&call->kept->body, TRANSPORT_BODY_MAX);
+    buf_expect(&call->kept->body, body.n + 1);
+    buf_str(&call->kept->body, body);
+    buf_init(&call->kept->headers.text, HEADERS_BYTES);
+    buf_str(&call->kept->headers.text, buf_view(&headers->text));
+    call->kept->headers.count = headers->count;
+    call->kept->deadlines = *deadlines;
+}
+
+static struct model_call *call_new(struct model_client *client,
+                                   const struct model_callbacks *callbacks,
+                                   const struct model_request *request)
+{
     struct model_call *call = calloc(1, sizeof *call);
     if (!call)
         abort();
-    if (check_key(request->api_key, err) != 0)
-        goto out;
-    build_url(&url, request->base_url, api->path);
-    buf_expect(&body, body_estimate(request));
-    api->body(request, &body);
-    if (body.failed || url.failed) {
-        err_set(err, ERR_USAGE, "the request is larger than 64 MB, or its URL than 8 KB");
-        goto out;
-    }
-    buf_text(&authorization, api->key_header);
-    buf_str(&authorization, request->api_key);
-    struct str headers[5] = {
-        STR("Content-Type: application/json"),
-        STR("Accept: text/event-stream, application/json"),
-        STR("User-Agent: cadre"),
-    };
-    size_t header_count = 3;
-    if (api->header.p)
-        headers[header_count++] = api->header;
-    if (request->api_key.n > 0)
-        headers[header_count++] = buf_view(&authorization);
-
-    call->api = api;
+    call->client = client;
+    call->api = client->api;
     call->callbacks = *callbacks;
     call->first_token_ms = -1;
     call->started_ms = now_ms(CLOCK_MONOTONIC);
     buf_init(&call->error_body, FAILURE_BODY);
+    buf_init(&call->shown, HTTP_URL_MAX);
     buf_init(&call->secret, 4096);
     buf_str(&call->secret, request->api_key);
-    const struct http_request http_request = {
-        .method = HTTP_POST,
-        .url = buf_view(&url),
-        .headers = headers,
-        .header_count = header_count,
-        .body = &body,
-        .deadlines = {.connect_ms = request->deadlines.connect_ms,
-                      .first_byte_ms = request->deadlines.first_byte_ms,
-                      .idle_ms = request->deadlines.idle_ms,
-                      .total_ms = request->deadlines.total_ms},
-        .handlers = {.data = on_data, .done = on_done, .user = call},
-    };
-    if (http_start(client->http, &http_request, &call->transfer, err) != 0)
+    buf_init(&call->secrets, HEADERS_BYTES);
+    headers_secrets(request, &call->secrets);
+    return call;
+}
+
+int transport_start(struct model_client *client, const struct model_request *request,
+                    const struct model_callbacks *callbacks, struct model_call **started,
+                    struct err *err)
+{
+    int result = -1;
+    const struct http_deadlines deadlines = deadlines_of(request);
+    struct headers headers = {.count = 0};
+    struct buf url, body;
+    buf_init(&url, HTTP_URL_MAX);
+    http_body(client->http, TRANSPORT_BODY_MAX, &body);
+    struct model_call *call = call_new(client, callbacks, request);
+    if (check_key(request->api_key, err) != 0)
         goto out;
+    build_url(&url, request->base_url, client->api->path);
+    if (render(call, request, &body, err) != 0)
+        goto out;
+    if (body.failed || url.failed) {
+        err_set(err, ERR_USAGE, "the request is larger than 64 MB, or its URL than 8 KB");
+        goto out;
+    }
+    const char *key_header =
+        call->dialect.key_header ? call->dialect.key_header : client->api->key_header;
+    if (headers_build(&headers, request, key_header, client->api->header, err) != 0)
+        goto out;
+    keep(call, buf_view(&url), &headers, buf_view(&body), &deadlines);
+    if (http_send(call, buf_view(&url), &headers, &body, &deadlines, err) != 0)
+        goto out;
+    buf_str(&call->shown, http_shown_url(call->transfer));
     if (request->calls == REQUEST_CALLS_IN_TEXT)
         decoder_offer(decoder_of(call), request->tools, request->tool_count);
     *started = call;
@@ -270,9 +444,7 @@ int transport_start(struct model_client *client, const struct model_request *req
 out:
     if (call)
         call_free(call);
-    if (authorization.p)
-        explicit_bzero(authorization.p, authorization.capacity);
-    buf_release(&authorization);
+    headers_release(&headers);
     buf_release(&url);
     buf_release(&body);
     return result;
@@ -287,6 +459,7 @@ void transport_abort(struct model_call *call)
 void transport_free(struct model_client *client)
 {
     http_free(client->http);
+    dialects_release(&client->dialects);
     free(client);
 }
 
@@ -296,5 +469,6 @@ struct model_client *transport_open(const struct transport_api *api, struct uv_l
     if (!client)
         abort();
     *client = (struct model_client){.api = api, .http = http_new(loop)};
+    dialects_init(&client->dialects);
     return client;
 }

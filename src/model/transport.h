@@ -1,10 +1,12 @@
 /* The way of a model request over HTTP, the same for every API: joins an API's renderer and decoder to the HTTP client.
  * Decides only which of them has the last word on a call: an abort first, then an error status, then what the decoder
- * made of the body, then the network. Does not retry. Runs on the loop's thread. */
+ * made of the body, then the network. Does not retry, with one exception: a request that its server refuses for one of its
+ * parameters is sent again without it (dialect.h), at most six times. Runs on the loop's thread. */
 #ifndef CADRE_MODEL_TRANSPORT_H
 #define CADRE_MODEL_TRANSPORT_H
 
 #include "model/decoder.h"
+#include "model/dialect.h"
 #include "port/model.h"
 
 struct uv_loop_s; /* uv_loop_t */
@@ -16,7 +18,8 @@ struct transport_api {
     const char *path;       /* behind the base URL's own: "/chat/completions" */
     const char *key_header; /* what stands before the key: "Authorization: Bearer " */
     struct str header;      /* one more header, or STR_NONE */
-    void (*body)(const struct model_request *request, struct buf *out);
+    enum dialect_api dialect;
+    void (*body)(const struct model_request *request, struct dialect *dialect, struct buf *out);
     struct decoder *(*decoder_new)(struct model_server server,
                                    void (*delta)(void *user, struct str text), void *user);
 };

@@ -48,13 +48,17 @@ struct model_request {
     struct tools_memo *tools_memo; /* of exactly these tools; NULL: nowhere to keep their text */
     int64_t max_output_tokens;
     const struct model_params *params; /* until start returns; NULL: none is set */
-    struct str schema; /* JSON Schema of the answer, where it has one; the server may be asked to keep to it */
-    struct str provider;  /* its name in the settings; what is learnt of a server is kept by it and the model */
+    struct str
+        schema; /* JSON Schema of the answer, where it has one; the server may be asked to keep to it */
+    struct str
+        provider; /* its name in the settings; what is learnt of a server is kept by it and the model */
     struct str cache_key; /* the same for all agents of a run: which requests share a prefix */
     struct str client_id; /* the same for all tries of one request */
-    const struct str *headers; /* "Name: value", of the config, with secrets in them; until start returns */
+    const struct str
+        *headers; /* "Name: value", of the config, with secrets in them; until start returns */
     size_t header_count;
-    struct str extra_body; /* a JSON object whose members are added to the body, over ours; or STR_NONE */
+    struct str
+        extra_body; /* a JSON object whose members are added to the body, over ours; or STR_NONE */
     /* IN_TEXT: calls that the model writes into its text count, too (text_calls.h). */
     enum { REQUEST_CALLS_STRUCTURED, REQUEST_CALLS_IN_TEXT } calls;
     /* MOVES_ON: another model can be asked instead. Where the provider wants to be left alone for seconds, it fails at once: RETRY, unsent. */
@@ -81,10 +85,19 @@ struct model_callbacks {
     void (*progress)(void *user);
 };
 
+/* Neighbours that an API may want as one message: the same role, user or system. Answers between them that say nothing
+ * (message_says_nothing) are left out by renderers. Any other message is alone. */
+struct message_group {
+    const struct message *messages;
+    size_t count;
+    struct str provider; /* who is asked: gets its own ids of calls back (call_id.h) */
+};
+
 struct model_ops {
-    /* Appends the message's fragment. Pure and byte-stable. A fragment starts with its separator where the API needs
-     * one between messages, except when out is empty, so that fragments can be appended one after the other. */
-    void (*render)(const struct message *message, struct buf *out);
+    /* Appends the group's fragment. Pure and byte-stable. A fragment starts with its separator where the API needs one
+     * between messages, except when out is empty, so that fragments can be appended one after the other. The
+     * first message of a group always says something. */
+    void (*render)(const struct message_group *group, struct buf *out);
     /* Everything in the request is copied or sent before start returns. -1 only when nothing was started. */
     int (*start)(struct model_client *client, const struct model_request *request,
                  const struct model_callbacks *callbacks, struct model_call **call,

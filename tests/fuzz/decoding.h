@@ -93,7 +93,7 @@ static inline void run(const uint8_t *bytes, size_t n, uint32_t seed, size_t lon
     struct buf deltas;
     enum decoder_next next = DECODER_GO_ON;
     buf_init(&deltas, DECODER_TEXT_MAX);
-    const struct model_server server = {STR("http://server"), STR("sk-secret")};
+    const struct model_server server = {.url = STR("http://server"), .secret = STR("sk-secret")};
     decoder_start(&decoder, server, on_delta, &deltas);
     for (size_t at = 0; at < n && next == DECODER_GO_ON;) {
         seed = seed * 1664525u + 1013904223u;

@@ -61,7 +61,7 @@ static void run(struct str stream, enum decoder_reading reading, struct buf *log
     struct openai_decoder decoder;
     struct model_reply reply;
     struct model_failure failure;
-    const struct model_server server = {STR("http://server"), STR("sk-secret")};
+    const struct model_server server = {.url = STR("http://server"), .secret = STR("sk-secret")};
     openai_decoder_init(&decoder, server, on_delta, log);
     decoder.base.reading = reading;
     (void)decoder_feed(&decoder.base, stream);

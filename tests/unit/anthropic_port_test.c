@@ -54,9 +54,9 @@ static void a_request_is_what_the_api_wants(void **state)
         "\r\nContent-Type: application/json\r\n",
         "\r\nx-api-key: " KEY "\r\n",
         "\r\nanthropic-version: 2023-06-01\r\n",
-        ("\r\n\r\n{\"model\":\"m\",\"max_tokens\":16,\"messages\":[{\"role\":\"user\",\"content\":["
+        ("\r\n\r\n{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":["
          "{\"type\":\"text\",\"text\":\"hi\",\"cache_control\":{\"type\":\"ephemeral\"}}]}],"
-         "\"stream\":true}"),
+         "\"max_tokens\":16,\"stream\":true}"),
         NULL,
     };
     char request[4096];

@@ -44,7 +44,7 @@ static inline void decoding_reasoning(void *user, struct str text)
 static inline void decode_reading(struct decoded *d, struct str body, size_t step,
                                   enum decoder_closing closing, enum decoder_reading reading)
 {
-    const struct model_server server = {STR("http://server/v1"), STR(KEY)};
+    const struct model_server server = {.url = STR("http://server/v1"), .secret = STR(KEY)};
     buf_init(&d->deltas, DECODER_TEXT_MAX);
     decoding_start(d, server, decoding_delta);
     buf_init(&d->reasoning, DECODER_TEXT_MAX);

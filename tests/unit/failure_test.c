@@ -10,7 +10,7 @@
 
 static void check_status(int status, const char *body, const char *expected)
 {
-    const struct model_server server = {STR("http://server/v1"), STR(KEY)};
+    const struct model_server server = {.url = STR("http://server/v1"), .secret = STR(KEY)};
     struct arena arena;
     arena_init(&arena);
     check_str(failure_status_message(&server, status, str_from(body), &arena), expected);
@@ -70,7 +70,7 @@ static void the_key_is_in_no_message(void **state)
     check_status(401, "{\"error\":\"wrong key: sk-very\\u001b[1m-secret\"}",
                  "http://server/v1 answered HTTP 401: wrong key: *** (check the API key)");
     /* An escape sequence that takes the key's first letter with it must not save the rest. */
-    const struct model_server server = {STR("http://server/v1"), STR(KEY)};
+    const struct model_server server = {.url = STR("http://server/v1"), .secret = STR(KEY)};
     struct arena arena;
     arena_init(&arena);
     struct str message =

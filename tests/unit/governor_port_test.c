@@ -25,9 +25,9 @@ struct model_client {
     bool starting;
 };
 
-static void inner_render(const struct message *message, struct buf *out)
+static void inner_render(const struct message_group *group, struct buf *out)
 {
-    buf_str(out, message->text);
+    buf_str(out, group->messages[0].text);
 }
 
 /* Everything that must survive the wait, as one text. */
@@ -183,7 +183,7 @@ static int try_to_ask(struct rig *rig, struct asked *asked, const char *base_url
                                           .tools = tools,
                                           .tool_count = 2,
                                           .max_output_tokens = 16,
-                                          
+
                                           .deadlines = {1000, 1000, 1000, 1000},
                                           .at_a_pause =
                                               rig->others ? REQUEST_MOVES_ON : REQUEST_WAITS,

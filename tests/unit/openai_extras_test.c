@@ -123,13 +123,13 @@ static void check_render(const struct message *message, const char *expected)
 {
     struct buf out;
     buf_init(&out, 100000);
-    openai_render_message(message, &out);
+    openai_render_group(&(struct message_group){message, 1, STR("p")}, &out);
     check_str(buf_view(&out), expected);
     buf_release(&out);
 }
 
-static struct tool_call calls[] = {{STR("c1"), STR("x"), STR("{}")},
-                                   {STR("c2"), STR("y"), STR("{}")}};
+static struct tool_call calls[] = {{STR("c1_0"), STR("x"), STR("{}")},
+                                   {STR("c2_0"), STR("y"), STR("{}")}};
 
 #define RENDERED_CALL(id, name, extra)                                                             \
     "{\"id\":\"" id "\",\"type\":\"function\",\"function\":{\"name\":\"" name                      \
@@ -137,8 +137,8 @@ static struct tool_call calls[] = {{STR("c1"), STR("x"), STR("{}")},
 
 #define SIGNED(value) ",\"extra_content\":{\"google\":{" value "}}"
 #define CALLING(calls) "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[" calls "]"
-#define FIRST RENDERED_CALL("c1", "x", "")
-#define SECOND RENDERED_CALL("c2", "y", SIGNED("\"s\":\"x\""))
+#define FIRST RENDERED_CALL("000001000", "x", "")
+#define SECOND RENDERED_CALL("000002000", "y", SIGNED("\"s\":\"x\""))
 
 static void a_message_with_calls_brings_everything_back(void **state)
 {
@@ -178,9 +178,9 @@ static void another_api_passes_over_them(void **state)
         .role = MESSAGE_ASSISTANT, .calls = calls, .call_count = 1, .extras = STR(EXTRAS)};
     struct buf out;
     buf_init(&out, 100000);
-    anthropic_render_message(&message, &out);
+    anthropic_render_group(&(struct message_group){&message, 1, STR("p")}, &out);
     check_str(buf_view(&out),
-              "A{\"type\":\"tool_use\",\"id\":\"c1\",\"name\":\"x\",\"input\":{}}\n");
+              "A{\"type\":\"tool_use\",\"id\":\"000001000\",\"name\":\"x\",\"input\":{}}\n");
     buf_release(&out);
 }
 
@@ -204,9 +204,10 @@ static void what_came_goes_back_unchanged(void **state)
                                     .calls = d.reply.calls,
                                     .call_count = d.reply.call_count,
                                     .extras = d.reply.extras};
-    openai_render_message(&message, &out);
+    openai_render_group(&(struct message_group){&message, 1, STR("p")}, &out);
     check_str(buf_view(&out),
-              CALLING(RENDERED_CALL("a", "x", SIGNED("\"thought_signature\":\"Cg==\""))) BACK "}");
+              CALLING(RENDERED_CALL("Dekiy8U2a", "x", SIGNED("\"thought_signature\":\"Cg==\"")))
+                  BACK "}");
     buf_release(&out);
     decoded_release(&d);
 }

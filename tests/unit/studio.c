@@ -93,9 +93,9 @@ struct model_client {
     size_t in_flight, freed;
 };
 
-static void inner_render(const struct message *message, struct buf *out)
+static void inner_render(const struct message_group *group, struct buf *out)
 {
-    buf_str(out, message->text);
+    buf_str(out, group->messages[0].text);
 }
 
 static int inner_start(struct model_client *inner, const struct model_request *request,

@@ -192,7 +192,8 @@ static void check_reply(const char *stream, const char *expected)
     struct model_failure failure;
     struct buf out;
     buf_init(&out, 10000);
-    openai_decoder_init(&decoder, (struct model_server){STR("http://s"), STR("")}, NULL, NULL);
+    openai_decoder_init(&decoder, (struct model_server){.url = STR("http://s"), .secret = STR("")},
+                        NULL, NULL);
     decoder_offer(&decoder.base, offered, 2);
     (void)decoder_feed(&decoder.base, str_from(stream));
     assert_true(decoder_finish(&decoder.base, DECODER_CLOSED, &reply, &failure));

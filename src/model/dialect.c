@@ -1,0 +1,467 @@
+/* The table of dialects and what a refusal teaches; see the header. Each row has the page that says so. Does not send
+ * anything. Pure; loop thread. */
+#include "model/dialect.h"
+
+#include <stdlib.h>
+#include <strings.h>
+
+#include "base/json.h"
+#include "model/failure.h"
+#include "model/responses_extras.h"
+
+/* Bits of effort_names: none, minimal, low, medium, high, xhigh, max. */
+enum {
+    EFFORT_NONE = 1 << 0,
+    EFFORT_MINIMAL = 1 << 1,
+    EFFORT_LOW_TO_HIGH = 1 << 2 | 1 << 3 | 1 << 4,
+    EFFORT_XHIGH = 1 << 5,
+    EFFORT_MAX = 1 << 6,
+};
+
+#define SAMPLING (SENDS_TEMPERATURE | SENDS_TOP_P)
+#define REASONING (SENDS_EFFORT | SENDS_SUMMARY | SENDS_SEALED)
+
+/* By host: a name that starts with a dot stands for all hosts that end with it. Or by the provider's name in the settings,
+ * for gateways in front of it. */
+static const struct {
+    const char *host, *provider;
+    uint32_t left_out;
+    const char *limit, *key_header;
+    enum { HOST_OTHER, HOST_OPENAI } kind;
+} hosts[] = {
+    /* API reference of OpenAI, "Create chat completion" and "Create a model response" */
+    {"api.openai.com", NULL, 0, NULL, NULL, HOST_OPENAI},
+    /* Azure OpenAI REST API reference: the header api-key; max_tokens is deprecated */
+    {".openai.azure.com", "azure", 0, "max_completion_tokens", "api-key: ", HOST_OPENAI},
+    {".services.ai.azure.com", NULL, 0, "max_completion_tokens", "api-key: ", HOST_OPENAI},
+    {".cognitiveservices.azure.com", NULL, 0, "max_completion_tokens", "api-key: ", HOST_OPENAI},
+    /* OpenRouter API reference, "Parameters": max_tokens for every model */
+    {"openrouter.ai", "openrouter", 0, "max_tokens", NULL, HOST_OTHER},
+    /* Mistral API reference, "Chat completion": no stream_options, and the seed is random_seed */
+    {"api.mistral.ai", "mistral", SENDS_USAGE_WISH | SENDS_SEED, "max_tokens", NULL, HOST_OTHER},
+};
+
+/* By the start of the model's name, without a vendor before it; the first row that fits counts. From OpenAI's guides
+ * "Reasoning models" (no temperature and top_p, max_completion_tokens) and "Using GPT-5" (efforts). */
+static const struct family {
+    const char *model;
+    uint32_t left_out;
+    const char *limit;
+    unsigned efforts;
+} families[] = {
+    {"gpt-5-chat", REASONING, "max_completion_tokens", EFFORT_LOW_TO_HIGH},
+    {"gpt-5.1", SAMPLING | SENDS_STOP, "max_completion_tokens", EFFORT_NONE | EFFORT_LOW_TO_HIGH},
+    {"gpt-5.", SAMPLING | SENDS_STOP, "max_completion_tokens",
+     EFFORT_NONE | EFFORT_LOW_TO_HIGH | EFFORT_XHIGH},
+    {"gpt-5", SAMPLING | SENDS_STOP, "max_completion_tokens", EFFORT_MINIMAL | EFFORT_LOW_TO_HIGH},
+    {"gpt-6", SAMPLING | SENDS_STOP, "max_completion_tokens",
+     EFFORT_NONE | EFFORT_LOW_TO_HIGH | EFFORT_XHIGH},
+    {"o1", SAMPLING | SENDS_STOP, "max_completion_tokens", EFFORT_LOW_TO_HIGH},
+    {"o3", SAMPLING | SENDS_STOP, "max_completion_tokens", EFFORT_LOW_TO_HIGH},
+    {"o4", SAMPLING | SENDS_STOP, "max_completion_tokens", EFFORT_LOW_TO_HIGH},
+    {"gpt-3.5", REASONING, NULL, EFFORT_LOW_TO_HIGH},
+    {"gpt-4", REASONING, NULL, EFFORT_LOW_TO_HIGH},
+    {"chatgpt-", REASONING, NULL, EFFORT_LOW_TO_HIGH},
+};
+
+/* How errors name parameters. BARE: the word alone is enough in running text; QUOTED: it must stand in quotes, or where
+ * only a parameter can stand. */
+static const struct name {
+    const char *name;
+    uint32_t params;
+    enum { NAME_BARE, NAME_QUOTED } form;
+} names[] = {
+    {"max_tokens", SENDS_LIMIT, NAME_BARE},
+    {"max_completion_tokens", SENDS_LIMIT, NAME_BARE},
+    {"max_output_tokens", SENDS_LIMIT, NAME_BARE},
+    {"temperature", SENDS_TEMPERATURE, NAME_BARE},
+    {"top_p", SENDS_TOP_P, NAME_BARE},
+    {"seed", SENDS_SEED, NAME_QUOTED},
+    {"stop", SENDS_STOP, NAME_QUOTED},
+    {"stop_sequences", SENDS_STOP, NAME_BARE},
+    {"stream_options", SENDS_USAGE_WISH, NAME_BARE},
+    {"reasoning_effort", SENDS_EFFORT, NAME_BARE},
+    {"reasoning.effort", SENDS_EFFORT, NAME_BARE},
+    {"reasoning.summary", SENDS_SUMMARY, NAME_BARE},
+    {"reasoning.encrypted_content", SENDS_SEALED, NAME_BARE},
+    {"include", SENDS_SEALED, NAME_QUOTED},
+    {"reasoning", SENDS_EFFORT | SENDS_SUMMARY, NAME_QUOTED},
+    {"thinking", SENDS_THINKING, NAME_QUOTED},
+    {"effort", SENDS_EFFORT, NAME_QUOTED},
+    {"effort parameter", SENDS_EFFORT, NAME_BARE},
+    {"output_config.effort", SENDS_EFFORT, NAME_BARE},
+    {"output_config.format", SENDS_FORMAT, NAME_BARE},
+    {"output_config", SENDS_EFFORT | SENDS_FORMAT, NAME_BARE},
+    {"response_format", SENDS_FORMAT, NAME_BARE},
+    {"json_schema", SENDS_FORMAT, NAME_BARE},
+    {"text.format", SENDS_FORMAT, NAME_BARE},
+    {"strict", SENDS_STRICT, NAME_QUOTED},
+    {"prompt_cache_key", SENDS_CACHE_KEY, NAME_BARE},
+    {"cache_control", SENDS_CACHE_MARKS, NAME_BARE},
+};
+
+/* Where parameters stand in a body. A row counts when all of its parameters are refused. */
+static const struct {
+    uint32_t params;
+    const char *path;
+} places[] = {
+    {SENDS_TEMPERATURE, "temperature"},
+    {SENDS_TOP_P, "top_p"},
+    {SENDS_SEED, "seed"},
+    {SENDS_STOP, "stop"},
+    {SENDS_STOP, "stop_sequences"},
+    {SENDS_USAGE_WISH, "stream_options"},
+    {SENDS_EFFORT, "reasoning_effort"},
+    {SENDS_EFFORT, "reasoning.effort"},
+    {SENDS_SUMMARY, "reasoning.summary"},
+    {SENDS_EFFORT | SENDS_SUMMARY, "reasoning"},
+    {SENDS_SEALED, "include"},
+    {SENDS_EFFORT, "output_config.effort"},
+    {SENDS_FORMAT, "output_config.format"},
+    {SENDS_EFFORT | SENDS_FORMAT, "output_config"},
+    {SENDS_FORMAT, "response_format"},
+    {SENDS_FORMAT, "text"},
+    {SENDS_STRICT, "tools.*.strict"},
+    {SENDS_STRICT, "response_format.json_schema.strict"},
+    {SENDS_STRICT, "text.format.strict"},
+    {SENDS_THINKING, "thinking"},
+    {SENDS_CACHE_KEY, "prompt_cache_key"},
+    {SENDS_CACHE_MARKS, "tools.*.cache_control"},
+    {SENDS_CACHE_MARKS, "system.*.cache_control"},
+    {SENDS_CACHE_MARKS, "messages.*.content.*.cache_control"},
+};
+
+#define COUNT(table) (sizeof table / sizeof table[0])
+
+/* --- what is known -------------------------------------------------------------------------------- */
+
+void dialects_init(struct dialects *dialects)
+{
+    map_init(&dialects->known);
+}
+
+void dialects_release(struct dialects *dialects)
+{
+    size_t cursor = 0;
+    struct str key;
+    void *learnt;
+    while (map_next(&dialects->known, &cursor, &key, &learnt))
+        free(learnt);
+    map_release(&dialects->known);
+}
+
+struct dialect_learnt *dialects_of(struct dialects *dialects, const struct model_request *request)
+{
+    struct buf key;
+    buf_init(&key, 16 << 10);
+    buf_str(&key, request->provider.n > 0 ? request->provider : request->base_url);
+    buf_char(&key, '\n');
+    buf_str(&key, request->model);
+    struct dialect_learnt *learnt = map_get(&dialects->known, buf_view(&key));
+    if (!learnt && !key.failed && dialects->known.count < DIALECTS_MAX) {
+        learnt = calloc(1, sizeof *learnt);
+        if (!learnt)
+            abort();
+        map_set(&dialects->known, buf_view(&key), learnt);
+    }
+    buf_release(&key);
+    return learnt;
+}
+
+/* --- the table ------------------------------------------------------------------------------------ */
+
+/* Gateways put a vendor before the name, fine-tuning a mark. */
+static struct str bare_model(struct str model)
+{
+    for (size_t i = model.n; i-- > 0;)
+        if (model.p[i] == '/') {
+            model = (struct str){model.p + i + 1, model.n - i - 1};
+            break;
+        }
+    if (str_starts(model, STR("ft:")))
+        model = (struct str){model.p + 3, model.n - 3};
+    return model;
+}
+
+static const struct family *family_of(struct str model)
+{
+    model = bare_model(model);
+    for (size_t i = 0; i < COUNT(families); i++) {
+        struct str start = str_from(families[i].model);
+        char next = model.n > start.n ? model.p[start.n] : '-';
+        /* "o1" and "o1-mini", not "o100" */
+        if (str_starts(model, start) && (start.n > 2 || next == '-'))
+            return &families[i];
+    }
+    return NULL;
+}
+
+static bool host_fits(struct str host, const char *pattern)
+{
+    const char *port = host.n > 0 ? memchr(host.p, ':', host.n) : NULL;
+    size_t n = port ? (size_t)(port - host.p) : host.n, wanted = strlen(pattern);
+    if (pattern[0] != '.')
+        return n == wanted && strncasecmp(host.p, pattern, n) == 0;
+    return n > wanted && strncasecmp(host.p + n - wanted, pattern, wanted) == 0;
+}
+
+int dialect_claude(struct str model)
+{
+    const char *found = model.n > 0 ? memmem(model.p, model.n, "claude-", 7) : NULL;
+    int version[2] = {0, 0}, parts = 0;
+    if (!found)
+        return 0;
+    const char *p = found + 7, *end = model.p + model.n;
+    while (p < end && (*p < '0' || *p > '9'))
+        p++;
+    while (parts < 2 && p < end && *p >= '0' && *p <= '9') {
+        int number = 0, n = 0;
+        for (; p < end && *p >= '0' && *p <= '9' && n < 9; p++, n++)
+            number = number * 10 + (*p - '0');
+        if (n > 2) /* a date */
+            break;
+        version[parts++] = number;
+        p += p < end && (*p == '-' || *p == '.');
+    }
+    return version[0] * 100 + version[1];
+}
+
+/* Anthropic's guides "Adaptive thinking" (from 4.6 on; alone from 4.7 on, without temperature and top_p), "Extended
+ * thinking" (from 3.7 on), "Effort" (xhigh from 4.7 on) and "Structured outputs" (from 4.5 on, tools may be offered beside
+ * them). A model of another vendor takes budgets, as far as is known. */
+static void resolve_claude(struct str model, struct dialect *dialect)
+{
+    int version = dialect_claude(model);
+    dialect->schema = SCHEMA_WITH_TOOLS;
+    dialect->efforts = EFFORT_NONE | EFFORT_LOW_TO_HIGH | EFFORT_MAX;
+    if (version < 405)
+        dialect->left_out |= SENDS_FORMAT;
+    if (version > 0 && version < 307)
+        dialect->left_out |= SENDS_THINKING;
+    if (version >= 406)
+        dialect->thinking = THINKING_ADAPTIVE;
+    if (version >= 407) {
+        dialect->left_out |= SAMPLING;
+        dialect->efforts |= EFFORT_XHIGH;
+    }
+}
+
+void dialect_resolve(enum dialect_api api, const struct model_request *request,
+                     const struct dialect_learnt *learnt, struct dialect *dialect)
+{
+    static const char *const limits[] = {[DIALECT_CHAT] = "max_tokens",
+                                         [DIALECT_RESPONSES] = "max_output_tokens",
+                                         [DIALECT_MESSAGES] = "max_tokens"};
+    const struct family *family = family_of(request->model);
+    struct str host = responses_host(request->base_url);
+    *dialect = (struct dialect){.api = api,
+                                .limit = limits[api],
+                                .left_out = SENDS_CACHE_KEY,
+                                .efforts = EFFORT_NONE | EFFORT_LOW_TO_HIGH};
+    if (api == DIALECT_MESSAGES) {
+        resolve_claude(request->model, dialect);
+    } else if (family) {
+        dialect->left_out |= family->left_out;
+        dialect->efforts = family->efforts;
+        if (family->limit && api == DIALECT_CHAT)
+            dialect->limit = family->limit;
+    }
+    for (size_t i = 0; i < COUNT(hosts) && api != DIALECT_MESSAGES; i++) {
+        if (!host_fits(host, hosts[i].host) &&
+            !(hosts[i].provider && str_is(request->provider, hosts[i].provider)))
+            continue;
+        dialect->left_out |= hosts[i].left_out;
+        dialect->key_header = hosts[i].key_header;
+        if (hosts[i].limit && api == DIALECT_CHAT)
+            dialect->limit = hosts[i].limit;
+        if (hosts[i].kind == HOST_OPENAI) {
+            dialect->left_out &= ~(uint32_t)SENDS_CACHE_KEY;
+            dialect->schema = SCHEMA_WITH_TOOLS;
+        }
+        break;
+    }
+    if (!learnt)
+        return;
+    dialect->left_out |= learnt->refused;
+    if (learnt->limit && api == DIALECT_CHAT)
+        dialect->limit = learnt->limit;
+    if (learnt->thinking == THINKS_ADAPTIVE)
+        dialect->thinking = THINKING_ADAPTIVE;
+}
+
+bool dialect_sends(struct dialect *dialect, enum dialect_param param)
+{
+    if (dialect->left_out & param)
+        return false;
+    dialect->sent |= param;
+    return true;
+}
+
+const char *dialect_effort(const struct dialect *dialect, struct str effort)
+{
+    int wanted = -1, best = -1;
+    for (int i = 0; effort_names[i]; i++)
+        if (str_is(effort, effort_names[i]))
+            wanted = i;
+    if (wanted < 0)
+        return NULL;
+    for (int i = 0; effort_names[i]; i++)
+        if ((dialect->efforts & 1u << i) && (best < 0 || abs(i - wanted) <= abs(best - wanted)))
+            best = i;
+    return best < 0 ? NULL : effort_names[best];
+}
+
+/* --- learning ------------------------------------------------------------------------------------- */
+
+static bool is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* Where the whole word stands in text; NULL: nowhere. */
+static const char *find_word(struct str text, const char *word)
+{
+    size_t n = strlen(word);
+    const char *end = text.p + text.n;
+    for (const char *p = text.p; text.n > 0 && (p = memmem(p, (size_t)(end - p), word, n)); p++)
+        if ((p == text.p || !is_word(p[-1])) && (p + n == end || !is_word(p[n])))
+            return p;
+    return NULL;
+}
+
+/* Whether a word at p can only be a parameter's name: in quotes, or a path at the start of the text ("seed: …"). */
+static bool is_quoted(struct str text, const char *p, size_t n)
+{
+    const char *start = p;
+    while (start > text.p && (is_word(start[-1]) || strchr(".[]", start[-1])))
+        start--;
+    if (start > text.p)
+        return strchr("'\"`", start[-1]) != NULL;
+    return p + n < text.p + text.n && strchr(":.", p[n]) != NULL;
+}
+
+/* The parameter that is named first; of two names at the same place the longer one. */
+static const struct name *first_named(struct str text, int any_form)
+{
+    const struct name *best = NULL;
+    const char *at = NULL;
+    for (size_t i = 0; i < COUNT(names); i++) {
+        size_t n = strlen(names[i].name);
+        const char *p = find_word(text, names[i].name);
+        if (!p || (!any_form && names[i].form == NAME_QUOTED && !is_quoted(text, p, n)))
+            continue;
+        if (!best || p < at || (p == at && n > strlen(best->name))) {
+            best = &names[i];
+            at = p;
+        }
+    }
+    return best;
+}
+
+static bool says_any(struct str text, const char *const *words)
+{
+    struct buf copy;
+    bool found = false;
+    buf_init(&copy, text.n + 1);
+    buf_str(&copy, text);
+    for (; *words && copy.p && !found; words++)
+        found = strcasestr(copy.p, *words) != NULL;
+    buf_release(&copy);
+    return found;
+}
+
+/* FastAPI's shape: {"detail":[{"loc":["body","seed"],"msg":…}]} */
+static struct str location_of(const struct js *root)
+{
+    const struct js *detail = js_get(root, "detail");
+    const struct js *loc = js_get(js_at(js_kind(detail) == JS_ARRAY ? detail : NULL, 0), "loc");
+    for (size_t i = 0; i < js_count(loc); i++) {
+        struct str part = js_str(js_at(loc, i));
+        if (part.n > 0 && !str_is(part, "body"))
+            return part;
+    }
+    return STR_NONE;
+}
+
+static const struct name *refused_name(struct str body)
+{
+    struct err ignored = ERR_INIT;
+    struct js *root = js_parse(body, &ignored);
+    struct str param = js_get_str(failure_object(root), "param");
+    struct str message = failure_raw_words(root);
+    if (param.n == 0)
+        param = location_of(root);
+    const struct name *name =
+        param.n > 0 ? first_named(param, 1) : first_named(message.n > 0 ? message : body, 0);
+    js_free(root);
+    return name;
+}
+
+/* An error about the value of the limit, or about the length of the conversation, is none about its name. */
+static bool refuses_limit(struct str body)
+{
+    static const char *const unknown[] = {"unsupported",  "not supported", "unknown",
+                                          "unrecognized", "unexpected",    "not permitted",
+                                          "extra inputs", "instead",       NULL};
+    static const char *const too_much[] = {"too large", "at most", "maximum", "exceed", NULL};
+    return says_any(body, unknown) && !says_any(body, too_much);
+}
+
+static const char *other_limit(const struct dialect *dialect)
+{
+    if (dialect->api != DIALECT_CHAT)
+        return NULL;
+    return strcmp(dialect->limit, "max_tokens") == 0 ? "max_completion_tokens" : "max_tokens";
+}
+
+uint32_t dialect_learn(struct dialect_learnt *learnt, const struct dialect *dialect, uint32_t tried,
+                       struct str body)
+{
+    static const char *const overflow[] = {"context length", "context_length", "context window",
+                                           "too long",       "context size",   NULL};
+    static const char *const adaptive[] = {"thinking.type.adaptive", NULL};
+    const struct name *name = refused_name(body);
+    uint32_t refused = name ? name->params & dialect->sent & ~tried : 0;
+    if (refused == 0 || says_any(body, overflow))
+        return 0;
+    learnt->accepted &= ~refused;
+    if (refused & SENDS_LIMIT) {
+        if (!refuses_limit(body) || !other_limit(dialect) ||
+            strcmp(name->name, dialect->limit) != 0)
+            return 0;
+        learnt->limit = other_limit(dialect);
+        return SENDS_LIMIT;
+    }
+    if ((refused & SENDS_THINKING) && dialect->thinking == THINKING_BUDGET &&
+        says_any(body, adaptive)) {
+        learnt->thinking = THINKS_ADAPTIVE;
+        return SENDS_THINKING;
+    }
+    learnt->refused |= refused;
+    return refused;
+}
+
+void dialect_rewrite(const struct dialect_learnt *learnt, const struct dialect *dialect,
+                     uint32_t refused, struct str body, struct buf *out)
+{
+    struct body_edit edits[BODY_EDITS_MAX];
+    size_t count = 0;
+    uint32_t gone = learnt->refused;
+    for (size_t i = 0; i < COUNT(places); i++)
+        if ((places[i].params & refused) && (places[i].params & ~gone) == 0)
+            edits[count++] = (struct body_edit){.path = places[i].path};
+    if (refused & SENDS_LIMIT)
+        edits[count++] = (struct body_edit){.path = dialect->limit, .rename = learnt->limit};
+    if ((refused & SENDS_THINKING) && !(gone & SENDS_THINKING))
+        edits[count++] = (struct body_edit){.path = "thinking", .value = "{\"type\":\"adaptive\"}"};
+    body_edit(body, edits, count, out);
+}
+
+uint32_t dialect_params_named(struct str member)
+{
+    uint32_t params = 0;
+    for (size_t i = 0; i < COUNT(names); i++)
+        if (str_is(member, names[i].name))
+            params |= names[i].params;
+    return str_is(member, "text") ? SENDS_FORMAT : params;
+}

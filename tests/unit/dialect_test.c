@@ -1,0 +1,595 @@
+/* model/dialect, body and strictable: what a server is sent, and what a refusal teaches. */
+#include "model/dialect.h"
+
+#include <stdio.h>
+
+#include "base/json.h"
+#include "check.h"
+#include "model/anthropic_render.h"
+#include "model/openai_render.h"
+#include "model/responses_render.h"
+#include "model/strictable.h"
+
+#define SCHEMA                                                                                     \
+    "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\"}},\"required\":[\"a\"],"      \
+    "\"additionalProperties\":false}"
+#define LOOSE "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\"}}}"
+
+typedef void body_fn(const struct model_request *request, struct dialect *dialect, struct buf *out);
+static body_fn *const bodies[] = {[DIALECT_CHAT] = openai_render_body,
+                                  [DIALECT_RESPONSES] = responses_render_body,
+                                  [DIALECT_MESSAGES] = anthropic_render_body};
+
+struct bench {
+    struct dialect_learnt learnt;
+    struct dialect dialect;
+    struct model_request request;
+    struct model_params params;
+    enum dialect_api api;
+    struct buf body, again;
+};
+
+static int setup(void **state)
+{
+    static struct bench bench;
+    bench = (struct bench){.request = {.base_url = STR("http://127.0.0.1:1/v1"),
+                                       .model = STR("m"),
+                                       .cache_key = STR("run1"),
+                                       .max_output_tokens = 8000,
+                                       .params = &bench.params}};
+    params_init(&bench.params);
+    buf_init(&bench.body, 100000);
+    buf_init(&bench.again, 100000);
+    *state = &bench;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct bench *bench = *state;
+    buf_release(&bench->body);
+    buf_release(&bench->again);
+    return 0;
+}
+
+static void render(struct bench *bench, enum dialect_api api)
+{
+    struct err err = ERR_INIT;
+    bench->api = api;
+    buf_clear(&bench->body);
+    dialect_resolve(api, &bench->request, &bench->learnt, &bench->dialect);
+    bodies[api](&bench->request, &bench->dialect, &bench->body);
+    struct js *parsed = js_parse(buf_view(&bench->body), &err);
+    assert_non_null(parsed);
+    js_free(parsed);
+}
+
+#define has(bench, text) assert_non_null(strstr((bench)->body.p, text))
+#define lacks(bench, text) assert_null(strstr((bench)->body.p, text))
+
+/* The server refuses with this message; the body that is sent next is in bench->again. */
+static uint32_t refuse(struct bench *bench, const char *error)
+{
+    struct err err = ERR_INIT;
+    uint32_t refused = dialect_learn(&bench->learnt, &bench->dialect, 0, str_from(error));
+    buf_clear(&bench->again);
+    if (refused == 0)
+        return 0;
+    dialect_rewrite(&bench->learnt, &bench->dialect, refused, buf_view(&bench->body),
+                    &bench->again);
+    struct js *parsed = js_parse(buf_view(&bench->again), &err);
+    assert_non_null(parsed);
+    js_free(parsed);
+    return refused;
+}
+
+#define MESSAGE(text) "{\"error\":{\"message\":\"" text "\"}}"
+
+/* --- the output limit ---------------------------------------------------------------------------- */
+
+static void the_output_limit_has_the_name_that_the_family_takes(void **state)
+{
+    struct bench *bench = *state;
+    static const char *const fresh[] = {"gpt-5",   "gpt-5.2-codex", "gpt-6-mini",       "o1",
+                                        "o3-mini", "o4-mini",       "openai/gpt-5-nano"};
+    for (size_t i = 0; i < sizeof fresh / sizeof fresh[0]; i++) {
+        bench->request.model = str_from(fresh[i]);
+        render(bench, DIALECT_CHAT);
+        has(bench, "\"max_completion_tokens\":8000");
+        lacks(bench, "\"max_tokens\"");
+    }
+    static const char *const older[] = {"gpt-4o", "qwen3", "o100", "mistral-large", "olmo-2"};
+    for (size_t i = 0; i < sizeof older / sizeof older[0]; i++) {
+        bench->request.model = str_from(older[i]);
+        render(bench, DIALECT_CHAT);
+        has(bench, "\"max_tokens\":8000");
+        lacks(bench, "max_completion_tokens");
+    }
+    bench->request.model = STR("deployment-1");
+    bench->request.base_url = STR("https://x.openai.azure.com/openai/deployments/d?api-version=1");
+    render(bench, DIALECT_CHAT);
+    has(bench, "\"max_completion_tokens\":8000");
+    assert_string_equal(bench->dialect.key_header, "api-key: ");
+}
+
+static void the_output_limit_changes_its_name_and_never_vanishes(void **state)
+{
+    struct bench *bench = *state;
+    render(bench, DIALECT_CHAT);
+    assert_int_equal(
+        refuse(bench,
+               "{\"error\":{\"message\":\"Unsupported parameter: 'max_tokens' is not supported "
+               "with this model. Use 'max_completion_tokens' instead.\",\"type\":"
+               "\"invalid_request_error\",\"param\":\"max_tokens\",\"code\":"
+               "\"unsupported_parameter\"}}"),
+        SENDS_LIMIT);
+    assert_non_null(strstr(bench->again.p, "\"max_completion_tokens\":8000"));
+    assert_null(strstr(bench->again.p, "\"max_tokens\""));
+    render(bench, DIALECT_CHAT);
+    has(bench, "\"max_completion_tokens\":8000");
+    assert_int_equal(
+        refuse(bench, MESSAGE("Unrecognized request argument supplied: max_completion_tokens")),
+        SENDS_LIMIT);
+    render(bench, DIALECT_CHAT);
+    has(bench, "\"max_tokens\":8000");
+    assert_int_equal(dialect_learn(&bench->learnt, &bench->dialect, SENDS_LIMIT,
+                                   STR(MESSAGE("Unknown parameter: 'max_tokens'"))),
+                     0);
+    render(bench, DIALECT_RESPONSES);
+    assert_int_equal(refuse(bench, MESSAGE("Unsupported parameter: 'max_output_tokens'")), 0);
+    render(bench, DIALECT_RESPONSES);
+    has(bench, "\"max_output_tokens\":8000");
+}
+
+static void an_error_about_a_limits_value_or_the_window_teaches_nothing(void **state)
+{
+    struct bench *bench = *state;
+    static const char *const errors[] = {
+        MESSAGE(
+            "max_tokens is too large: 8000. This model supports at most 4096 completion tokens"),
+        MESSAGE("'max_tokens' or 'max_completion_tokens' is too large: 8000. This model's maximum "
+                "context length is 4096 tokens"),
+        MESSAGE("This model's maximum context length is 4096 tokens, unsupported max_tokens"),
+        MESSAGE("max_tokens: 8000 > 4096, which is the maximum allowed number of output tokens"),
+        MESSAGE("invalid message"),
+        "{\"error\":{\"message\":\"'max_tokens' is unsupported\",\"param\":\"messages\"}}",
+        "not JSON",
+        "",
+    };
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        render(bench, DIALECT_CHAT);
+        assert_int_equal(refuse(bench, errors[i]), 0);
+        assert_int_equal(bench->learnt.refused, 0);
+        assert_null(bench->learnt.limit);
+    }
+}
+
+/* --- learning ------------------------------------------------------------------------------------ */
+
+static void a_parameter_that_an_error_names_is_left_out_from_then_on(void **state)
+{
+    struct bench *bench = *state;
+    static const struct {
+        enum dialect_api api;
+        const char *error, *gone;
+    } cases[] = {
+        {DIALECT_CHAT, MESSAGE("Unsupported value: 'temperature' does not support 0.2"),
+         "\"temperature\""},
+        {DIALECT_CHAT, "{\"error\":{\"message\":\"no\",\"param\":\"top_p\"}}", "\"top_p\""},
+        {DIALECT_CHAT,
+         "{\"detail\":[{\"type\":\"extra_forbidden\",\"loc\":[\"body\",\"seed\"],\"msg\":\"Extra "
+         "inputs are not permitted\"}]}",
+         "\"seed\""},
+        {DIALECT_CHAT, MESSAGE("Invalid JSON payload received. Unknown name \\\"stop\\\""),
+         "\"stop\""},
+        {DIALECT_CHAT, MESSAGE("Unrecognized request argument supplied: stream_options"),
+         "\"stream_options\""},
+        {DIALECT_CHAT, MESSAGE("`reasoning_effort` is not supported with this model"),
+         "\"reasoning_effort\""},
+        {DIALECT_CHAT, MESSAGE("This response_format type is unavailable now"),
+         "\"response_format\""},
+        {DIALECT_CHAT, MESSAGE("unknown field 'strict'"), "\"strict\""},
+        {DIALECT_RESPONSES,
+         "{\"error\":{\"message\":\"must be verified\",\"param\":\"reasoning.summary\"}}",
+         "\"summary\""},
+        {DIALECT_RESPONSES, MESSAGE("Unsupported parameter: 'reasoning.effort'"), "\"effort\""},
+        {DIALECT_RESPONSES, "{\"error\":{\"message\":\"no\",\"param\":\"include\"}}",
+         "\"include\""},
+        {DIALECT_RESPONSES, "{\"error\":{\"message\":\"no\",\"param\":\"text.format\"}}",
+         "\"format\""},
+        {DIALECT_MESSAGES, MESSAGE("system.0.cache_control: Extra inputs are not permitted"),
+         "\"cache_control\""},
+        {DIALECT_MESSAGES, MESSAGE("thinking: Extra inputs are not permitted"), "\"thinking\""},
+        {DIALECT_MESSAGES, MESSAGE("output_config: Extra inputs are not permitted"),
+         "\"output_config\""},
+        {DIALECT_MESSAGES, MESSAGE("This model does not support the effort parameter."),
+         "\"effort\""},
+    };
+    struct str stops[] = {STR("END")};
+    const struct model_tool tool = {STR("read"), STR("Reads."), STR("{\"type\":\"object\"}")};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        enum dialect_api api = cases[i].api;
+        bench->learnt = (struct dialect_learnt){.accepted = ~0u};
+        bench->params = (struct model_params){.effort = STR("high"),
+                                              .temperature = 0.2,
+                                              .top_p = 0.9,
+                                              .seed = 7,
+                                              .stop = {LIST_SET, stops, 1}};
+        bench->request.fragments = api == DIALECT_MESSAGES
+                                       ? STR("S{\"type\":\"text\",\"text\":\"s\"}\n"
+                                             "U{\"type\":\"text\",\"text\":\"u\"}\n")
+                                       : STR("");
+        bench->request.schema = STR(SCHEMA);
+        bench->request.model = api == DIALECT_MESSAGES ? STR("claude-sonnet-4-6") : STR("m");
+        bench->request.tools = &tool;
+        bench->request.tool_count = api == DIALECT_MESSAGES;
+        render(bench, api);
+        has(bench, cases[i].gone);
+        uint32_t refused = refuse(bench, cases[i].error);
+        if (refused == 0)
+            fail_msg("nothing was learnt from %s", cases[i].error);
+        assert_null(strstr(bench->again.p, cases[i].gone));
+        assert_int_equal(bench->learnt.accepted & refused, 0);
+        render(bench, api);
+        lacks(bench, cases[i].gone);
+        assert_non_null(strstr(bench->body.p, "8000"));
+    }
+}
+
+static void nothing_is_learnt_of_a_parameter_that_was_not_sent(void **state)
+{
+    struct bench *bench = *state;
+    render(bench, DIALECT_CHAT);
+    assert_int_equal(refuse(bench, MESSAGE("Unsupported parameter: 'temperature'")), 0);
+    assert_int_equal(refuse(bench, MESSAGE("Unknown parameter: 'parallel_tool_calls'")), 0);
+    assert_int_equal(bench->learnt.refused, 0);
+}
+
+static void a_word_of_running_text_is_not_a_parameter(void **state)
+{
+    struct bench *bench = *state;
+    struct str stops[] = {STR("END")};
+    bench->params.stop = (struct list){LIST_SET, stops, 1};
+    bench->params.seed = 3;
+    render(bench, DIALECT_CHAT);
+    assert_int_equal(refuse(bench, MESSAGE("please stop sending invalid messages with a seed")), 0);
+}
+
+static void a_removed_member_is_not_looked_for_in_what_models_and_tools_say(void **state)
+{
+    static const char body[] =
+        "{\"messages\":[{\"content\":[{\"type\":\"tool_use\",\"input\":{\"a\":1,\"cache_control\":{"
+        "}},"
+        "\"cache_control\":{\"type\":\"ephemeral\"}},{\"text\":\"\\\"cache_control\\\": [}\"}]}],"
+        "\"temperature\" : 0.5 , \"x\":[1, {\"temperature\":2}]}";
+    static const struct body_edit edits[] = {{"messages.*.content.*.cache_control", NULL, NULL},
+                                             {"temperature", NULL, NULL}};
+    struct buf out;
+    buf_init(&out, 1000);
+    body_edit(str_from(body), edits, 2, &out);
+    check_str(buf_view(&out),
+              "{\"messages\":[{\"content\":[{\"type\":\"tool_use\",\"input\":{\"a\":1,"
+              "\"cache_control\":{}}},{\"text\":\"\\\"cache_control\\\": [}\"}]}],"
+              "\"x\":[1, {\"temperature\":2}]}");
+    buf_release(&out);
+}
+
+static void what_is_learnt_is_kept_by_provider_and_model(void **state)
+{
+    struct bench *bench = *state;
+    struct dialects dialects;
+    dialects_init(&dialects);
+    bench->request.provider = STR("a");
+    struct dialect_learnt *first = dialects_of(&dialects, &bench->request);
+    assert_ptr_equal(dialects_of(&dialects, &bench->request), first);
+    bench->request.model = STR("other");
+    assert_ptr_not_equal(dialects_of(&dialects, &bench->request), first);
+    bench->request.model = STR("m");
+    bench->request.provider = STR("b");
+    assert_ptr_not_equal(dialects_of(&dialects, &bench->request), first);
+    dialects_release(&dialects);
+}
+
+/* --- effort and sampling ------------------------------------------------------------------------- */
+
+static void effort_is_mapped_to_the_nearest_that_the_model_knows(void **state)
+{
+    struct bench *bench = *state;
+    static const struct {
+        const char *model, *asked, *sent;
+    } cases[] = {{"gpt-5", "none", "minimal"},  {"gpt-5", "xhigh", "high"},
+                 {"gpt-5.1", "minimal", "low"}, {"gpt-5.2", "max", "xhigh"},
+                 {"o3", "none", "low"},         {"qwen3", "max", "high"},
+                 {"qwen3", "none", "none"},     {"gpt-5", "medium", "medium"}};
+    char wanted[64];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bench->request.model = str_from(cases[i].model);
+        bench->params.effort = str_from(cases[i].asked);
+        snprintf(wanted, sizeof wanted, "\"reasoning_effort\":\"%s\"", cases[i].sent);
+        render(bench, DIALECT_CHAT);
+        has(bench, wanted);
+        snprintf(wanted, sizeof wanted, "\"reasoning\":{\"effort\":\"%s\",\"summary\":\"auto\"}",
+                 cases[i].sent);
+        render(bench, DIALECT_RESPONSES);
+        has(bench, wanted);
+    }
+    bench->request.model = STR("gpt-4o");
+    render(bench, DIALECT_CHAT);
+    lacks(bench, "reasoning_effort");
+    bench->request.model = STR("gpt-5");
+    bench->params.effort = STR_NONE;
+    render(bench, DIALECT_RESPONSES);
+    lacks(bench, "\"reasoning\"");
+}
+
+static void reasoning_families_get_no_temperature(void **state)
+{
+    struct bench *bench = *state;
+    bench->params.temperature = 0.5;
+    bench->params.top_p = 0.9;
+    bench->request.model = STR("gpt-5-mini");
+    render(bench, DIALECT_CHAT);
+    lacks(bench, "temperature");
+    lacks(bench, "top_p");
+    bench->request.model = STR("gpt-4.1");
+    render(bench, DIALECT_RESPONSES);
+    has(bench, "\"temperature\":0.5,\"top_p\":0.9");
+}
+
+static void claude_thinks_within_its_limit_and_leaves_room_for_the_answer(void **state)
+{
+    struct bench *bench = *state;
+    bench->request.model = STR("claude-sonnet-4-5-20250929");
+    bench->params.effort = STR("high");
+    bench->params.temperature = 0.5;
+    bench->params.top_p = 0.5;
+    bench->request.max_output_tokens = 32000;
+    render(bench, DIALECT_MESSAGES);
+    has(bench, "\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":20480}");
+    lacks(bench, "temperature");
+    lacks(bench, "top_p");
+    lacks(bench, "output_config");
+    bench->request.max_output_tokens = 8000;
+    render(bench, DIALECT_MESSAGES);
+    has(bench, "\"budget_tokens\":6000}");
+    bench->request.max_output_tokens = 2000;
+    render(bench, DIALECT_MESSAGES);
+    lacks(bench, "thinking");
+    has(bench, "\"temperature\":0.5");
+    bench->params.effort = STR("none");
+    bench->request.max_output_tokens = 32000;
+    render(bench, DIALECT_MESSAGES);
+    lacks(bench, "thinking");
+}
+
+static void claude_from_4_6_on_thinks_as_much_as_it_sees_fit(void **state)
+{
+    struct bench *bench = *state;
+    bench->request.model = STR("claude-opus-4-6");
+    bench->params.effort = STR("xhigh");
+    render(bench, DIALECT_MESSAGES);
+    has(bench, "\"thinking\":{\"type\":\"adaptive\"},\"output_config\":{\"effort\":\"max\"}");
+    bench->request.model = STR("anthropic/claude-opus-4.7");
+    bench->params.temperature = 0.5;
+    render(bench, DIALECT_MESSAGES);
+    has(bench, "\"output_config\":{\"effort\":\"xhigh\"}");
+    bench->params.effort = STR_NONE;
+    render(bench, DIALECT_MESSAGES);
+    lacks(bench, "temperature");
+    lacks(bench, "thinking");
+    assert_int_equal(dialect_claude(STR("claude-opus-4-20250514")), 400);
+    assert_int_equal(dialect_claude(STR("claude-3-7-sonnet-20250219")), 307);
+    assert_int_equal(dialect_claude(STR("us.anthropic.claude-haiku-4-5-20251001-v1:0")), 405);
+    assert_int_equal(dialect_claude(STR("claude-sonnet-5")), 500);
+    assert_int_equal(dialect_claude(STR("kimi-k2")), 0);
+}
+
+static void a_model_that_asks_for_adaptive_thinking_gets_it(void **state)
+{
+    struct bench *bench = *state;
+    bench->request.model = STR("claude-next");
+    bench->params.effort = STR("high");
+    render(bench, DIALECT_MESSAGES);
+    has(bench, "\"type\":\"enabled\"");
+    assert_int_equal(
+        refuse(bench, MESSAGE("\\\"thinking.type.enabled\\\" is not supported for this "
+                              "model. Use \\\"thinking.type.adaptive\\\" and "
+                              "\\\"output_config.effort\\\"")),
+        SENDS_THINKING);
+    assert_non_null(strstr(bench->again.p, "\"thinking\":{\"type\":\"adaptive\"}"));
+    render(bench, DIALECT_MESSAGES);
+    has(bench, "\"thinking\":{\"type\":\"adaptive\"}");
+    has(bench, "\"output_config\":{\"effort\":\"high\"}");
+}
+
+static void a_loop_of_calls_that_another_model_began_goes_on_without_budgeted_thoughts(void **state)
+{
+    struct bench *bench = *state;
+    bench->request.model = STR("claude-sonnet-4-5");
+    bench->params.effort = STR("high");
+#define LOOP(thought)                                                                              \
+    STR("U{\"type\":\"text\",\"text\":\"u\"}\n" thought                                            \
+        "A{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"b\",\"input\":{}}\n"                      \
+        "R{\"type\":\"tool_result\",\"tool_use_id\":\"a\"}\n")
+    bench->request.fragments = LOOP("");
+    render(bench, DIALECT_MESSAGES);
+    lacks(bench, "budget_tokens");
+    bench->request.fragments =
+        LOOP("A{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"}\n");
+    render(bench, DIALECT_MESSAGES);
+    has(bench, "budget_tokens");
+}
+
+/* --- structured output, caching ------------------------------------------------------------------- */
+
+static void a_schema_is_sent_where_it_does_not_disturb_tools(void **state)
+{
+    struct bench *bench = *state;
+    const struct model_tool tool = {STR("read"), STR("Reads."), STR("{\"type\":\"object\"}")};
+    bench->request.schema = STR(SCHEMA);
+    render(bench, DIALECT_CHAT);
+    has(bench, "\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"answer\","
+               "\"schema\":" SCHEMA ",\"strict\":true}}");
+    render(bench, DIALECT_RESPONSES);
+    has(bench,
+        "\"text\":{\"format\":{\"type\":\"json_schema\",\"name\":\"answer\",\"schema\":" SCHEMA
+        ",\"strict\":true}}");
+    bench->request.tools = &tool;
+    bench->request.tool_count = 1;
+    render(bench, DIALECT_CHAT);
+    lacks(bench, "response_format");
+    bench->request.base_url = STR("https://api.openai.com/v1");
+    render(bench, DIALECT_CHAT);
+    has(bench, "response_format");
+    bench->request.schema = STR(LOOSE);
+    render(bench, DIALECT_CHAT);
+    has(bench, "\"schema\":" LOOSE "}}");
+    bench->request.schema = STR(SCHEMA);
+    bench->request.model = STR("claude-haiku-4-5");
+    render(bench, DIALECT_MESSAGES);
+    has(bench, "\"output_config\":{\"format\":{\"type\":\"json_schema\",\"schema\":" SCHEMA "}}");
+    bench->request.schema = STR(LOOSE);
+    render(bench, DIALECT_MESSAGES);
+    lacks(bench, "output_config");
+    bench->request.schema = STR(SCHEMA);
+    bench->request.model = STR("claude-opus-4-20250514");
+    render(bench, DIALECT_MESSAGES);
+    lacks(bench, "output_config");
+}
+
+static void only_closed_schemas_of_known_words_are_strict(void **state)
+{
+#define OBJECT(properties, required)                                                               \
+    "{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required                 \
+    "],\"additionalProperties\":false}"
+    static const struct {
+        const char *schema;
+        enum schema_fit fit;
+    } cases[] = {
+        {SCHEMA, SCHEMA_STRICT},
+        {LOOSE, SCHEMA_LOOSE},
+        {OBJECT("\"a\":{\"type\":[\"string\",\"null\"]},\"b\":{\"type\":\"array\",\"items\":"
+                "{\"enum\":[1]}}",
+                "\"a\",\"b\""),
+         SCHEMA_STRICT},
+        {OBJECT("\"a\":{\"type\":\"string\"}", ""), SCHEMA_LOOSE},
+        {OBJECT("\"a\":" LOOSE, "\"a\""), SCHEMA_LOOSE},
+        {OBJECT("\"a\":{\"type\":\"array\"}", "\"a\""), SCHEMA_LOOSE},
+        {OBJECT("\"a\":{\"type\":\"string\",\"minLength\":2}", "\"a\""), SCHEMA_LOOSE},
+        {OBJECT("\"a\":{\"anyOf\":[{\"type\":\"null\"}," SCHEMA "]}", "\"a\""), SCHEMA_STRICT},
+        {OBJECT("\"a\":{\"$ref\":\"#\"}", "\"a\""), SCHEMA_LOOSE},
+        {OBJECT("\"a\":true", "\"a\""), SCHEMA_LOOSE},
+        {"{\"type\":\"array\",\"items\":{\"type\":\"string\"}}", SCHEMA_UNFIT},
+        {"true", SCHEMA_UNFIT},
+        {"", SCHEMA_UNFIT},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        if (schema_strictable(str_from(cases[i].schema)) != cases[i].fit)
+            fail_msg("%s", cases[i].schema);
+}
+
+static void the_cache_key_is_for_openai_alone(void **state)
+{
+    struct bench *bench = *state;
+    render(bench, DIALECT_CHAT);
+    lacks(bench, "prompt_cache_key");
+    bench->request.base_url = STR("https://api.openai.com/v1");
+    render(bench, DIALECT_CHAT);
+    has(bench, "\"prompt_cache_key\":\"run1\"");
+    render(bench, DIALECT_RESPONSES);
+    has(bench, "\"prompt_cache_key\":\"run1\"");
+}
+
+static size_t count_of(const char *text, const char *needle)
+{
+    size_t count = 0;
+    for (; (text = strstr(text, needle)); text++)
+        count++;
+    return count;
+}
+
+static void at_most_four_places_are_marked_for_the_cache(void **state)
+{
+    struct bench *bench = *state;
+    const struct model_tool tools[] = {{STR("a"), STR("A."), STR("{\"type\":\"object\"}")},
+                                       {STR("b"), STR("B."), STR("{\"type\":\"object\"}")}};
+#define SAID(kind, text) kind "{\"type\":\"text\",\"text\":\"" text "\"}\n"
+    bench->request.fragments = STR(SAID("S", "s1") SAID("S", "s2") SAID("U", "u1") SAID(
+        "A", "a1") SAID("U", "u2") SAID("A", "a2") SAID("U", "u3") SAID("U", "u4"));
+    bench->request.tools = tools;
+    bench->request.tool_count = 2;
+    render(bench, DIALECT_MESSAGES);
+    assert_int_equal(count_of(bench->body.p, "cache_control"), 4);
+#define MARKED(text) text "\",\"cache_control\":{\"type\":\"ephemeral\"}}"
+    has(bench, MARKED("s2"));
+    has(bench, MARKED("u2"));
+    has(bench, MARKED("u4"));
+    has(bench,
+        "\"input_schema\":{\"type\":\"object\"},\"cache_control\":{\"type\":\"ephemeral\"}}],"
+        "\"system\":");
+    const char *tools_at = strstr(bench->body.p, "\"tools\":"),
+               *system_at = strstr(bench->body.p, "\"system\":"),
+               *messages_at = strstr(bench->body.p, "\"messages\":");
+    assert_true(tools_at < system_at && system_at < messages_at);
+}
+
+/* --- extra_body ------------------------------------------------------------------------------------ */
+
+static void check_merge(const char *extra, int64_t tokens, const char *expected)
+{
+    struct err err = ERR_INIT;
+    struct buf out;
+    buf_init(&out, 10000);
+    assert_int_equal(body_merge(STR("{\"model\":\"m\",\"max_tokens\":50,\"top_p\":1}"),
+                                str_from(extra), "max_tokens", tokens, &out, &err),
+                     0);
+    check_str(buf_view(&out), expected);
+    buf_release(&out);
+}
+
+static void members_of_the_config_go_over_ours(void **state)
+{
+    struct err err = ERR_INIT;
+    struct buf out;
+    check_merge(
+        "{\"top_p\":0.5,\"provider\":{\"order\":[\"a\"]}}", 50,
+        "{\"model\":\"m\",\"max_tokens\":50,\"top_p\":0.5,\"provider\":{\"order\":[\"a\"]}}");
+    check_merge("{\"top_p\":null}", 50, "{\"model\":\"m\",\"max_tokens\":50}");
+    check_merge("{}", 50, "{\"model\":\"m\",\"max_tokens\":50,\"top_p\":1}");
+    check_merge("{\"max_tokens\":null}", 50, "{\"model\":\"m\",\"max_tokens\":50,\"top_p\":1}");
+    check_merge("{\"max_tokens\":51}", 50, "{\"model\":\"m\",\"max_tokens\":50,\"top_p\":1}");
+    check_merge("{\"max_completion_tokens\":20}", 50,
+                "{\"model\":\"m\",\"top_p\":1,\"max_completion_tokens\":20}");
+    check_merge("{\"max_tokens\":null}", 0, "{\"model\":\"m\",\"top_p\":1}");
+    buf_init(&out, 100);
+    assert_int_equal(body_merge(STR("{}"), STR("[1]"), "max_tokens", 0, &out, &err), -1);
+    assert_int_equal(err.class, ERR_CONFIG);
+    buf_release(&out);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(the_output_limit_has_the_name_that_the_family_takes),
+        CASE(the_output_limit_changes_its_name_and_never_vanishes),
+        CASE(an_error_about_a_limits_value_or_the_window_teaches_nothing),
+        CASE(a_parameter_that_an_error_names_is_left_out_from_then_on),
+        CASE(nothing_is_learnt_of_a_parameter_that_was_not_sent),
+        CASE(a_word_of_running_text_is_not_a_parameter),
+        CASE(a_removed_member_is_not_looked_for_in_what_models_and_tools_say),
+        CASE(what_is_learnt_is_kept_by_provider_and_model),
+        CASE(effort_is_mapped_to_the_nearest_that_the_model_knows),
+        CASE(reasoning_families_get_no_temperature),
+        CASE(claude_thinks_within_its_limit_and_leaves_room_for_the_answer),
+        CASE(claude_from_4_6_on_thinks_as_much_as_it_sees_fit),
+        CASE(a_model_that_asks_for_adaptive_thinking_gets_it),
+        CASE(a_loop_of_calls_that_another_model_began_goes_on_without_budgeted_thoughts),
+        CASE(a_schema_is_sent_where_it_does_not_disturb_tools),
+        CASE(only_closed_schemas_of_known_words_are_strict),
+        CASE(the_cache_key_is_for_openai_alone),
+        CASE(at_most_four_places_are_marked_for_the_cache),
+        CASE(members_of_the_config_go_over_ours),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
