@@ -41,10 +41,16 @@ static void text_item(struct buf *out, const char *role, const char *part, struc
     end_item(&w);
 }
 
+/* As a plain text: a part of type output_text must have annotations, and its message an id of the API. */
 static void said_item(struct buf *out, struct str text)
 {
-    if (text.n > 0)
-        text_item(out, "assistant", "output_text", text);
+    struct jw w;
+    if (text.n == 0)
+        return;
+    begin_item(out, "message", &w);
+    jw_ktext(&w, "role", "assistant");
+    jw_kstr(&w, "content", text);
+    end_item(&w);
 }
 
 /* Without the item's own id: the API would look for the reasoning that came with it. */

@@ -13,7 +13,7 @@
     "{\"type\":\"message\",\"role\":\"" role "\",\"content\":[{\"type\":\"" type                   \
     "\",\"text\":\"" text "\"}]}"
 #define USER(text) ITEM("user", "input_text", text)
-#define ASSISTANT(text) ITEM("assistant", "output_text", text)
+#define ASSISTANT(text) "{\"type\":\"message\",\"role\":\"assistant\",\"content\":\"" text "\"}"
 #define SYSTEM(text) ITEM("system", "input_text", text)
 #define CALL(id, name, arguments)                                                                  \
     "{\"type\":\"function_call\",\"call_id\":\"" id "\",\"name\":\"" name                          \
