@@ -241,7 +241,8 @@ static void add_headers(const struct exchange *exchange, struct MHD_Response *re
                                 ? "text/event-stream; charset=utf-8"
                                 : "application/json");
     snprintf(text, sizeof text, "req_%llu", (unsigned long long)exchange->n);
-    MHD_add_response_header(response, "x-request-id", text);
+    MHD_add_response_header(
+        response, exchange->asked.api == ASKED_MESSAGES ? "request-id" : "x-request-id", text);
     if (answer->retry_after.p != NULL) {
         snprintf(text, sizeof text, "%.*s", STR_FMT(answer->retry_after));
         MHD_add_response_header(response, "Retry-After", text);
