@@ -2,6 +2,7 @@
 // Every wait has a deadline; only processes that were started here are signalled. What a failed check leaves behind
 // is kept and named.
 import {spawn} from 'node:child_process';
+import http from 'node:http';
 import {mkdtemp, mkdir, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -50,6 +51,18 @@ export function finish() {
     process.exit(counts.failed > 0 ? 1 : 0);
 }
 
+// The error of a call that must fail, checked for its class.
+export async function failure(kind, call) {
+    try {
+        await call();
+    } catch (error) {
+        if (error.constructor.name !== kind.name)
+            throw new Error(`expected ${kind.name}, got ${error.constructor.name}: ${error}`);
+        return error;
+    }
+    throw new Error(`no ${kind.name} was thrown`);
+}
+
 // Waits for the end of a process: {code, signal, stdout, stderr, hung}. One that does not end is killed.
 export function ended(child, milliseconds = HANG_MS) {
     const chunks = {stdout: [], stderr: []};
@@ -78,9 +91,10 @@ export function ended(child, milliseconds = HANG_MS) {
     });
 }
 
-// A temporary place: `files` (the working directory), `store`, and a home that holds nothing of the user's.
+// A temporary place: `files` (the working directory), `store`, and a home that holds nothing of the user's. `config` is text in
+// YAML (JSON is YAML too).
 export class Workspace {
-    static async create(files = {}) {
+    static async create(files = {}, config = undefined) {
         const space = new Workspace();
         space.root = await mkdtemp(join(tmpdir(), 'cadre-peer-'));
         space.files = join(space.root, 'files');
@@ -92,6 +106,10 @@ export class Workspace {
         const inherited = Object.entries(process.env)
             .filter(([name]) => !/_API_KEY$|^XDG_|^CADRE_|_proxy$/i.test(name));
         space.environment = {...Object.fromEntries(inherited), HOME: join(space.root, 'home'), LC_ALL: 'C.UTF-8', NO_PROXY: '*'};
+        if (config !== undefined) {
+            space.environment.CADRE_CONFIG = join(space.root, 'cadre.yaml');
+            await writeFile(space.environment.CADRE_CONFIG, config);
+        }
         return space;
     }
 
@@ -154,5 +172,42 @@ export class Scripted {
         await rm(this.root, {recursive: true, force: true});
         if (end.code !== 0)
             throw new Error(`cadre-scripted ended with ${end.code ?? end.signal}\n${end.stderr}`);
+    }
+}
+
+// Passes requests on to a server and keeps each: {path, headers, body, status}. The body is the parsed JSON.
+export class Recorder {
+    static async start(target) {
+        const recorder = new Recorder();
+        recorder.requests = [];
+        const {hostname, port} = new URL(target);
+        recorder.server = http.createServer((request, response) => {
+            const chunks = [];
+            request.on('data', chunk => chunks.push(chunk));
+            request.on('end', () => {
+                const data = Buffer.concat(chunks);
+                const kept = {path: request.url, headers: request.headers};
+                if (request.method === 'POST')
+                    recorder.requests.push(Object.assign(kept, {body: JSON.parse(data)}));
+                const onward = http.request({hostname, port, path: request.url, method: request.method,
+                                             headers: request.headers}, answer => {
+                    kept.status = answer.statusCode;
+                    response.writeHead(answer.statusCode, answer.headers);
+                    answer.pipe(response);
+                    answer.on('error', () => response.destroy());
+                });
+                onward.on('error', () => response.destroy());
+                response.on('close', () => onward.destroy());
+                onward.end(data);
+            });
+        });
+        await new Promise(resolve => recorder.server.listen(0, '127.0.0.1', resolve));
+        recorder.url = `http://127.0.0.1:${recorder.server.address().port}/v1`;
+        return recorder;
+    }
+
+    stop() {
+        this.server.closeAllConnections();
+        return new Promise(resolve => this.server.close(resolve));
     }
 }

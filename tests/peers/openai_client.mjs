@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import OpenAI from 'openai';
 import {LengthFinishReasonError} from 'openai/error';
-import {Scripted, check, finish} from './harness.mjs';
+import {Scripted, check, failure, finish} from './harness.mjs';
 
 const TEXT = 'The answer, in four pieces: à la carte, 日本語, 🙂 and a "quote".\nSecond line.';
 const KEY = 'sk-peer';
@@ -53,17 +53,6 @@ async function pieces(stream) {
     for await (const chunk of stream)
         chunks.push(chunk);
     return chunks;
-}
-
-// The client's error of a call that must fail, checked for its class.
-async function failure(kind, call) {
-    try {
-        await call();
-    } catch (error) {
-        assert.equal(error.constructor.name, kind.name, String(error));
-        return error;
-    }
-    assert.fail(`no ${kind.name} was thrown`);
 }
 
 await check('models are listed and pages end', async () => {
