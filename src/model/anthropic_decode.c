@@ -114,9 +114,6 @@ static void add_text(struct anthropic_decoder *decoder, int64_t index, struct st
 
 static void check_block(struct anthropic_decoder *decoder, const struct anthropic_block *block)
 {
-    if (block->id.failed || block->name.failed)
-        decoder_fail(&decoder->base, ERR_RETRY,
-                     "the answer holds a tool call whose id or name is too long");
     if (block->whole.failed || block->content.failed || block->signature.failed)
         decoder_fail(&decoder->base, ERR_RETRY, "the answer holds a block of more than 16 MB");
 }
@@ -172,7 +169,8 @@ static void read_delta(struct anthropic_decoder *decoder, const struct js *root)
     }
     if (!block)
         return;
-    if (block->kind == BLOCK_CALL && str_is(type, "input_json_delta"))
+    if (block->kind == BLOCK_CALL && str_is(type, "input_json_delta") &&
+        decoder_allows(&decoder->base, js_get_str(delta, "partial_json").n))
         buf_str(&block->content, js_get_str(delta, "partial_json"));
     if (block->kind == BLOCK_THINKING && str_is(type, "thinking_delta")) {
         buf_str(&block->content, js_get_str(delta, "thinking"));
@@ -293,7 +291,7 @@ static size_t list_drafts(struct decoder *base, struct call_draft **drafts)
         const struct anthropic_block *block = &decoder->blocks[i];
         if (block->kind == BLOCK_CALL)
             (*drafts)[count++] = (struct call_draft){
-                buf_view(&block->id), buf_view(&block->name),
+                buf_view(&block->id), calls_name(&block->name),
                 buf_view(block->content.n > 0 ? &block->content : &block->whole)};
     }
     return count;

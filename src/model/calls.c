@@ -76,8 +76,13 @@ static struct str finish_id(const struct ids *ids, const struct call_draft *draf
     }
 }
 
-int calls_finish(const struct call_draft *drafts, size_t *count, enum calls_ending ending,
-                 struct arena *arena, struct tool_call **list, struct err *err)
+struct str calls_name(const struct buf *name)
+{
+    return name->failed ? STR(CALL_OVERLONG) : buf_view(name);
+}
+
+void calls_finish(const struct call_draft *drafts, size_t *count, enum calls_ending ending,
+                  struct arena *arena, struct tool_call **list)
 {
     size_t n = *count, came = *count;
     /* Nothing is repaired here: what the limit cut off may have been anything. */
@@ -86,24 +91,18 @@ int calls_finish(const struct call_draft *drafts, size_t *count, enum calls_endi
     *count = n;
     *list = n > 0 ? arena_alloc(arena, n * sizeof **list) : NULL;
     struct ids ids;
-    int result = 0;
     map_init(&ids.taken);
     map_init(&ids.came);
     for (size_t i = 0; came > CALLS_FEW && i < came; i++)
         map_set(&ids.came, drafts[i].id, *list);
-    for (size_t i = 0; result == 0 && i < n; i++) {
-        if (drafts[i].name.n == 0) {
-            result = err_set(err, ERR_RETRY, "the answer holds a tool call without a name");
-            break;
-        }
+    for (size_t i = 0; i < n; i++) {
         (*list)[i] = (struct tool_call){
             .id = finish_id(&ids, drafts, came, i, arena, *list),
-            .name = arena_copy(arena, drafts[i].name),
+            .name = arena_copy(arena, drafts[i].name.n > 0 ? drafts[i].name : STR(CALL_UNNAMED)),
             .arguments = finish_arguments(&drafts[i], arena),
         };
         id_take(&ids, *list, i);
     }
     map_release(&ids.taken);
     map_release(&ids.came);
-    return result;
 }

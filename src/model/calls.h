@@ -4,6 +4,7 @@
 #define CADRE_MODEL_CALLS_H
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "core/run/message.h"
 
 #define CALLS_MAX 16384         /* in one answer */
@@ -22,9 +23,11 @@ struct call_draft {
 /* The finished calls, in order, in the arena. *count is the number of drafts and becomes that of the
  * calls. Ids are unique within them; a missing or repeated one becomes call_<n>. Arguments: {} if none came, repaired
  * where that needs no guess, see decoder.h for the rest. CALLS_CUT (the output limit was reached) drops the last call if
- * its arguments are incomplete. -1 with class RETRY when a call has no name. */
+ * its arguments are incomplete. A call without a name is called CALL_UNNAMED. */
 enum calls_ending { CALLS_WHOLE, CALLS_CUT };
-int calls_finish(const struct call_draft *drafts, size_t *count, enum calls_ending ending,
-                 struct arena *arena, struct tool_call **list, struct err *err) NODISCARD;
+void calls_finish(const struct call_draft *drafts, size_t *count, enum calls_ending ending,
+                  struct arena *arena, struct tool_call **list);
+/* The name of a draft: what the buf holds, or CALL_OVERLONG where it was too long for it. */
+struct str calls_name(const struct buf *name);
 
 #endif

@@ -9,6 +9,21 @@
 #include "model/mend.h"
 
 #define FINISH_MAX ((size_t)64)
+/* An answer may have twice the limit and a margin: servers count differently. No tokenizer puts more bytes than this into the
+ * tokens of a whole answer. */
+#define OUTPUT_TIMES 2
+#define OUTPUT_TOKEN_BYTES 8
+#define OUTPUT_MARGIN ((size_t)16 << 10) /* bytes of text */
+#define OUTPUT_SPARE                                                                               \
+    ((size_t)1                                                                                     \
+     << 20) /* more bytes of calls, of which one reply may have thousands, and of reasoning */
+#define OUTPUT_KEPT_BYTES                                                                          \
+    4 /* of text, for each token of the limit, where an answer went beyond it */
+#define OUTPUT_KEPT_LEAST ((size_t)1 << 10)
+#define OUTPUT_LIMIT_MAX INT64_C(100000000)
+#define ODD_MAX 1000 /* data that is not JSON, in one stream */
+#define ODD_SHOWN 80 /* characters of it, in an error */
+#define CUT_FINISH "length"
 #define USAGE_MAX                                                                                  \
     INT64_C(1000000000000) /* a larger count is nonsense, and sums must not overflow */
 
@@ -45,6 +60,11 @@ void decoder_release(struct decoder *decoder)
     buf_release(&decoder->response_id);
     buf_release(&decoder->model);
     arena_release(&decoder->arena);
+}
+
+bool decoder_is_ending(const struct decoder *decoder)
+{
+    return decoder->has_answer && decoder->finish.n > 0;
 }
 
 bool decoder_started(const struct decoder *decoder)
@@ -106,9 +126,50 @@ static void show_text(struct decoder *decoder, enum thinking_more more)
     thinking_read(&decoder->thinking, (struct str){text->p, decoder->shown}, more, &sink);
 }
 
+void decoder_limit(struct decoder *decoder, int64_t tokens)
+{
+    if (tokens <= 0 || tokens > OUTPUT_LIMIT_MAX)
+        return;
+    size_t kept = (size_t)tokens * OUTPUT_KEPT_BYTES;
+    decoder->output.limited = true;
+    decoder->output.left = (size_t)tokens * OUTPUT_TIMES * OUTPUT_TOKEN_BYTES + OUTPUT_MARGIN;
+    decoder->output.spare = OUTPUT_SPARE;
+    decoder->output.kept = kept > OUTPUT_KEPT_LEAST ? kept : OUTPUT_KEPT_LEAST;
+}
+
+/* The output went far beyond what was asked for. What came counts as cut by length. */
+static void cut_here(struct decoder *decoder)
+{
+    if (decoder->output.passed)
+        return;
+    decoder_finish_reason(decoder, STR(CUT_FINISH));
+    decoder->output.passed = true;
+    decoder->has_answer = true;
+    decoder->done = true;
+}
+
+/* Whether this many more bytes of text are within the limit. */
+static bool allows_text(struct decoder *decoder, size_t bytes)
+{
+    if (!decoder->output.limited)
+        return true;
+    if (bytes > decoder->output.left)
+        cut_here(decoder);
+    else
+        decoder->output.left -= bytes;
+    return !decoder->output.passed;
+}
+
+bool decoder_allows(struct decoder *decoder, size_t bytes)
+{
+    size_t spare = bytes < decoder->output.spare ? bytes : decoder->output.spare;
+    decoder->output.spare -= spare;
+    return allows_text(decoder, bytes - spare);
+}
+
 void decoder_reasoning(struct decoder *decoder, struct str text)
 {
-    if (text.n == 0)
+    if (text.n == 0 || !decoder_allows(decoder, text.n))
         return;
     if (decoder->text.n == 0)
         thinking_off(&decoder->thinking);
@@ -126,7 +187,7 @@ void decoder_reasoning(struct decoder *decoder, struct str text)
 
 void decoder_text(struct decoder *decoder, struct str text)
 {
-    if (text.n == 0)
+    if (text.n == 0 || !allows_text(decoder, text.n))
         return;
     buf_str(&decoder->text, text);
     if (decoder->text.failed)
@@ -137,7 +198,7 @@ void decoder_text(struct decoder *decoder, struct str text)
 
 void decoder_finish_reason(struct decoder *decoder, struct str reason)
 {
-    if (reason.n == 0)
+    if (reason.n == 0 || decoder->output.passed)
         return;
     buf_clear(&decoder->finish);
     buf_str(&decoder->finish, utf8_cut(reason, FINISH_MAX));
@@ -203,37 +264,51 @@ static struct js *parse(struct decoder *decoder, struct str text)
     return decoder->mended.failed ? NULL : js_parse(buf_view(&decoder->mended), &ignored);
 }
 
-static struct str trim(struct str text)
+/* Comments that servers send as data, and data that is not JSON. Broken JSON that has content in it is not skipped: a part of
+ * the answer would be lost. */
+static void skip_odd(struct decoder *decoder, struct str data)
 {
-    while (text.n > 0 && (unsigned char)text.p[0] <= ' ')
-        text = (struct str){text.p + 1, text.n - 1};
-    while (text.n > 0 && (unsigned char)text.p[text.n - 1] <= ' ')
-        text.n--;
-    return text;
+    static const char *const content[] = {"choices", "delta", "content", "output", "response"};
+    bool broken = false;
+    for (size_t i = 0; data.p[0] == '{' && i < sizeof content / sizeof content[0]; i++)
+        broken |= memmem(data.p, data.n, content[i], strlen(content[i])) != NULL;
+    if (broken) {
+        decoder_fail(decoder, ERR_RETRY, "the stream holds a chunk that is not whole JSON");
+        return;
+    }
+    if (decoder->odd.count++ == 0) {
+        struct str words = failure_words(&decoder->server, NULL, data, &decoder->arena);
+        decoder->odd.first = utf8_cut_chars(words, ODD_SHOWN);
+    }
+    if (decoder->odd.count > ODD_MAX)
+        decoder_fail(decoder, ERR_RETRY,
+                     "the stream holds more than 1000 pieces of data that are not JSON");
 }
 
 static enum sse_next on_event(void *user, const struct sse_event *event)
 {
     struct decoder *decoder = user;
-    struct str data = trim(event->data);
+    struct str data = str_trim(event->data);
     if (data.n == 0)
         return SSE_GO_ON;
-    decoder->heard += !str_is(event->type, "ping");
     if (str_is(data, "[DONE]")) {
         decoder->done = true;
         return SSE_STOP;
     }
     bool named_error = str_is(event->type, "error");
     if (!named_error && decoder->ops->quick && decoder->reading == DECODER_QUICK &&
-        decoder->ops->quick(decoder, data) == DECODER_QUICK)
-        return decoder->failed == ERR_NONE ? SSE_GO_ON : SSE_STOP;
+        decoder->ops->quick(decoder, data) == DECODER_QUICK) {
+        decoder->heard++;
+        return decoder->failed == ERR_NONE && !decoder->done ? SSE_GO_ON : SSE_STOP;
+    }
     struct js *root = parse(decoder, data);
     if (named_error || failure_is_error(root)) {
         read_error(decoder, root, data);
     } else if (js_kind(root) == JS_OBJECT) {
+        decoder->heard += !str_is(event->type, "ping");
         decoder->ops->read(decoder, root);
     } else {
-        decoder_fail(decoder, ERR_RETRY, "the stream holds a chunk that is no JSON object");
+        skip_odd(decoder, data);
     }
     js_free(root);
     return decoder->failed == ERR_NONE && !decoder->done ? SSE_GO_ON : SSE_STOP;
@@ -305,6 +380,10 @@ static void finish_body(struct decoder *decoder, enum decoder_closing closing)
     else if (decoder->body == BODY_JSON && closing == DECODER_CLOSED) {
         struct str what =
             arena_printf(&decoder->arena, "the answer holds no %s", decoder->ops->content);
+        decoder_fail(decoder, ERR_RETRY, what.p);
+    } else if (!decoder->has_answer && decoder->odd.count > 0) {
+        struct str what = arena_printf(&decoder->arena, "the stream held no answer, but this: %.*s",
+                                       STR_FMT(decoder->odd.first));
         decoder_fail(decoder, ERR_RETRY, what.p);
     } else {
         decoder_fail(decoder, ERR_RETRY,
@@ -383,7 +462,6 @@ static void judge_finish(struct decoder *decoder, struct str text, size_t call_c
 static size_t finish_calls(struct decoder *decoder, struct str *text, struct tool_call **calls)
 {
     struct call_draft *drafts = NULL;
-    struct err err = ERR_INIT;
     struct str finish = buf_view(&decoder->finish);
     bool cut = is_cut(finish) || is_filtered(finish);
     size_t count = decoder->ops->drafts(decoder, &drafts);
@@ -391,19 +469,16 @@ static size_t finish_calls(struct decoder *decoder, struct str *text, struct too
         join_halves(decoder, drafts, count);
     if (count == 0 && !cut)
         count = text_calls_take(&decoder->tools, text, &decoder->arena, &drafts);
-    if (calls_finish(drafts, &count, cut ? CALLS_CUT : CALLS_WHOLE, &decoder->arena, calls, &err) !=
-        0)
-        decoder_fail(decoder, err.class, err.message);
-    else
-        judge_finish(decoder, *text, count);
+    calls_finish(drafts, &count, cut ? CALLS_CUT : CALLS_WHOLE, &decoder->arena, calls);
+    judge_finish(decoder, *text, count);
     return count;
 }
 
 /* Extras that name places in the text fit only the whole text. */
 static struct str reply_extras(struct decoder *decoder)
 {
-    if (!decoder->ops->extras ||
-        (decoder->ops->places == DECODER_PLACES && decoder->thinking.answer_at > 0))
+    if (!decoder->ops->extras || (decoder->ops->places == DECODER_PLACES &&
+                                  (decoder->thinking.answer_at > 0 || decoder->output.passed)))
         return STR_NONE;
     return decoder->ops->extras(decoder);
 }
@@ -418,6 +493,8 @@ bool decoder_finish(struct decoder *decoder, enum decoder_closing closing,
     struct str finish = buf_view(&decoder->finish);
     struct str text = thinking_answer(&decoder->thinking, buf_view(&decoder->text));
     struct str partial = text;
+    if (decoder->output.passed)
+        text = utf8_cut(text, decoder->output.kept);
     if (decoder->failed == ERR_NONE)
         count = finish_calls(decoder, &text, &calls);
     if (decoder->failed != ERR_NONE) {

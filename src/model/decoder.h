@@ -81,7 +81,16 @@ struct decoder {
     bool refused;             /* the model refused, and its text says so */
     struct buf finish, response_id, model;
     struct usage usage;
-    uint64_t heard;        /* pieces that came; what only keeps the connection open is none */
+    uint64_t heard; /* pieces that came; what only keeps the connection open is none */
+    struct {
+        size_t left, spare;   /* bytes that may still come; spare: of calls and reasoning alone */
+        size_t kept;          /* bytes of text that are kept when more came */
+        bool limited, passed; /* passed: the rest was cut off */
+    } output;
+    struct {
+        size_t count;     /* of data that is not a JSON object, skipped */
+        struct str first; /* of them, as it may be shown; in the arena */
+    } odd;
     bool has_answer;       /* a part of one came */
     bool has_call;         /* so did a part of a call */
     bool done;             /* the stream's end, or the one document, came */
@@ -100,10 +109,15 @@ void decoder_init(struct decoder *decoder, const struct decoder_ops *ops,
 void decoder_release(struct decoder *decoder);
 /* Calls of these tools count when they are written as text, too (text_calls.h). Copied. Before the first byte. */
 void decoder_offer(struct decoder *decoder, const struct model_tool *tools, size_t count);
+/* The output limit that was sent, in tokens. An answer far beyond it ends there, as cut by length, with as much text
+ * as the limit allows. Before the first byte. */
+void decoder_limit(struct decoder *decoder, int64_t tokens);
 /* Bytes of the body of an answer with status 2xx. */
 enum decoder_next decoder_feed(struct decoder *decoder, struct str bytes);
 /* Whether text or a call has arrived. */
 bool decoder_started(const struct decoder *decoder);
+/* Whether the finish reason has come: what may follow is usage. */
+bool decoder_is_ending(const struct decoder *decoder);
 /* Once, at the end. True: reply is filled; false: failure is (http_status and retry_after_ms are
  * the caller's to set). Both refer to the decoder and live as long as it. first_token_ms is -1. */
 bool decoder_finish(struct decoder *decoder, enum decoder_closing closing,
@@ -116,6 +130,8 @@ void decoder_fail(struct decoder *decoder, enum err_class class, const char *wha
 /* After the class of an error was set: what its words say beyond it. An overflow or a filter is never worth a repetition. */
 void decoder_trouble(struct decoder *decoder, const struct js *root, struct str raw);
 void decoder_text(struct decoder *decoder, struct str text);
+/* Whether this many more bytes of a call or of reasoning are within the output limit; if not, the answer ends here. */
+bool decoder_allows(struct decoder *decoder, size_t bytes);
 /* Reasoning that the server tells apart from text: for display. */
 void decoder_reasoning(struct decoder *decoder, struct str text);
 /* A finish reason; the last one counts. */

@@ -307,8 +307,6 @@ int openai_calls_piece(struct openai_calls *calls, const struct openai_piece *ca
     join_name(call, piece->name);
     join_arguments(call, piece);
     keep_extra(call, piece->extra);
-    if (call->id.failed || call->name.failed)
-        return err_set(err, ERR_RETRY, "the answer holds a tool call whose id or name is too long");
     if (call->arguments.failed)
         return err_set(err, ERR_RETRY, "the answer holds a tool call of more than 16 MB");
     return 0;
@@ -320,6 +318,19 @@ static int read_entry(struct openai_calls *calls, const struct js *entry, struct
         return 0;
     struct openai_piece piece = read_piece(entry);
     return openai_calls_piece(calls, &piece, err);
+}
+
+static size_t entry_bytes(const struct js *entry)
+{
+    return js_kind(entry) == JS_OBJECT ? read_piece(entry).arguments.n : 0;
+}
+
+size_t openai_calls_bytes(const struct js *array)
+{
+    size_t bytes = entry_bytes(array);
+    for (size_t i = 0; js_kind(array) == JS_ARRAY && i < js_count(array); i++)
+        bytes += entry_bytes(js_at(array, i));
+    return bytes;
 }
 
 int openai_calls_read(struct openai_calls *calls, const struct js *array, struct err *err)
@@ -341,7 +352,7 @@ size_t openai_calls_drafts(const struct openai_calls *calls, struct arena *arena
     *drafts = calls->count > 0 ? arena_alloc(arena, calls->count * sizeof **drafts) : NULL;
     for (size_t i = 0; i < calls->count; i++)
         (*drafts)[i] =
-            (struct call_draft){buf_view(&calls->items[i].id), buf_view(&calls->items[i].name),
+            (struct call_draft){buf_view(&calls->items[i].id), calls_name(&calls->items[i].name),
                                 buf_view(&calls->items[i].arguments)};
     return calls->count;
 }

@@ -44,6 +44,8 @@ void openai_calls_release(struct openai_calls *calls);
  * when a limit is passed. */
 int openai_calls_read(struct openai_calls *calls, const struct js *array,
                       struct err *err) NODISCARD;
+/* Bytes of arguments in such an array. */
+size_t openai_calls_bytes(const struct js *array);
 /* The same piece by piece: once for an array, then once for each of its entries. */
 void openai_calls_chunk(struct openai_calls *calls);
 int openai_calls_piece(struct openai_calls *calls, const struct openai_piece *came,

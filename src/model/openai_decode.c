@@ -45,7 +45,8 @@ static void read_message(struct openai_decoder *decoder, const struct js *messag
     read_content(&decoder->base, js_get(message, "content"));
     take_refusal(&decoder->base, js_get_str(message, "refusal"));
     const struct js *calls = js_get(message, "tool_calls");
-    if (calls && openai_calls_read(&decoder->calls, calls, &err) != 0)
+    if (calls && decoder_allows(&decoder->base, openai_calls_bytes(calls)) &&
+        openai_calls_read(&decoder->calls, calls, &err) != 0)
         decoder_fail(&decoder->base, err.class, err.message);
     decoder->base.has_call = decoder->calls.count > 0;
     openai_extras_read(&decoder->extras, message);
@@ -117,6 +118,11 @@ static void take_label(struct openai_decoder *decoder, struct buf *label,
 static void take_pieces(struct openai_decoder *decoder, const struct openai_chunk *chunk)
 {
     struct err err = ERR_INIT;
+    size_t bytes = 0;
+    for (size_t i = 0; i < chunk->piece_count; i++)
+        bytes += plain_text(decoder, &chunk->pieces[i].arguments).n;
+    if (!decoder_allows(&decoder->base, bytes))
+        return;
     openai_calls_chunk(&decoder->calls);
     for (size_t i = 0; i < chunk->piece_count; i++) {
         const struct openai_chunk_piece *in = &chunk->pieces[i];

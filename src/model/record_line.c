@@ -266,12 +266,11 @@ static int read_calls(const struct reading *reading, struct model_reply *reply)
             read_text(&call, "name", CALL_LABEL_MAX, &drafts[i].name) != 0 ||
             read_text(&call, "arguments", CALL_ARGUMENTS_MAX, &drafts[i].arguments) != 0)
             return -1;
+        if (drafts[i].name.n == 0)
+            return wrong(&call, "name", "a tool's name");
     }
-    if (calls_finish(drafts, &reply->call_count, CALLS_WHOLE, reading->arena, &reply->calls,
-                     reading->err) == 0)
-        return 0;
-    reading->err->class = ERR_CORRUPT;
-    return -1;
+    calls_finish(drafts, &reply->call_count, CALLS_WHOLE, reading->arena, &reply->calls);
+    return 0;
 }
 
 static int read_reply(const struct reading *reading, struct model_reply *reply)

@@ -228,14 +228,21 @@ static void read_root(struct decoder *base, const struct js *root)
 
 /* --- the end ------------------------------------------------------------------------------------------ */
 
+/* An answer that cadre cut off is one that the server did not complete. */
+static enum items_ending ending_of(const struct decoder *base)
+{
+    return base->output.passed ? ITEMS_INCOMPLETE
+                               : ((const struct responses_decoder *)base)->ending;
+}
+
 static size_t list_drafts(struct decoder *base, struct call_draft **drafts)
 {
-    return responses_items_drafts(&own(base)->items, own(base)->ending, drafts);
+    return responses_items_drafts(&own(base)->items, ending_of(base), drafts);
 }
 
 static struct str write_extras(struct decoder *base)
 {
-    return responses_items_extras(&own(base)->items, own(base)->ending);
+    return responses_items_extras(&own(base)->items, ending_of(base));
 }
 
 static void release(struct decoder *base)

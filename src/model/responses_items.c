@@ -73,9 +73,6 @@ static struct responses_item *add_item(struct responses_items *items, enum item_
 
 static void check_item(struct responses_items *items, const struct responses_item *item)
 {
-    if (item->call_id.failed || item->name.failed)
-        decoder_fail(items->decoder, ERR_RETRY,
-                     "the answer holds a tool call whose id or name is too long");
     if (item->pieces.failed || item->whole.failed || item->summary.failed || item->sealed.failed)
         decoder_fail(items->decoder, ERR_RETRY, "the answer holds an item of more than 16 MB");
 }
@@ -232,7 +229,7 @@ void responses_items_arguments(struct responses_items *items, int64_t index, str
                                struct str piece)
 {
     struct responses_item *item = take_piece(items, index, item_id);
-    if (!item)
+    if (!item || !decoder_allows(items->decoder, piece.n))
         return;
     buf_str(&item->pieces, piece);
     check_item(items, item);
@@ -451,7 +448,7 @@ size_t responses_items_drafts(struct responses_items *items, enum items_ending e
             decoder_fail(items->decoder, ERR_RETRY, "the stream ended inside a tool call");
         if (counts(item, ending))
             (*drafts)[count++] = (struct call_draft){buf_view(&item->call_id),
-                                                     buf_view(&item->name), arguments_of(item)};
+                                                     calls_name(&item->name), arguments_of(item)};
     }
     return count;
 }

@@ -41,7 +41,8 @@ struct model_call {
     struct buf shown;           /* the URL as it may be shown */
     struct buf secret, secrets; /* the key; values of the config's headers, a line each */
     struct buf error_body;
-    int64_t started_ms; /* CLOCK_MONOTONIC */
+    int64_t output_limit; /* tokens, as it was sent */
+    int64_t started_ms;   /* CLOCK_MONOTONIC */
     int64_t first_token_ms;
     bool aborted;
 };
@@ -113,6 +114,7 @@ static struct decoder *decoder_of(struct model_call *call)
     if (!call->decoder) {
         call->decoder = call->api->decoder_new(server, on_delta, call);
         call->decoder->reasoning = on_reasoning;
+        decoder_limit(call->decoder, call->output_limit);
     }
     return call->decoder;
 }
@@ -136,6 +138,9 @@ static enum http_next on_data(void *user, int status, struct str bytes)
         call->callbacks.progress(call->callbacks.user);
     if (call->first_token_ms < 0 && decoder_started(call->decoder))
         call->first_token_ms = now_ms(CLOCK_MONOTONIC) - call->started_ms;
+    if (wanted == DECODER_GO_ON && decoder_is_ending(call->decoder) &&
+        call->decoder->heard != heard)
+        return HTTP_SOON;
     return next[wanted];
 }
 
@@ -212,8 +217,8 @@ static void on_done(void *user, const struct http_transfer *transfer,
     struct model_failure failure;
     bool refused = result->status >= 400;
     bool network = result->class != ERR_NONE && decoder->failed == ERR_NONE;
-    bool whole = decoder_finish(
-        decoder, result->class == ERR_NONE ? DECODER_CLOSED : DECODER_BROKEN, &reply, &failure);
+    bool ended = result->class == ERR_NONE && !result->left;
+    bool whole = decoder_finish(decoder, ended ? DECODER_CLOSED : DECODER_BROKEN, &reply, &failure);
     if (whole && !call->aborted && !refused) {
         if (call->learnt)
             call->learnt->accepted |= call->dialect.sent;
@@ -397,6 +402,7 @@ static struct model_call *call_new(struct model_client *client,
     call->client = client;
     call->api = client->api;
     call->callbacks = *callbacks;
+    call->output_limit = request->max_output_tokens;
     call->first_token_ms = -1;
     call->started_ms = now_ms(CLOCK_MONOTONIC);
     buf_init(&call->error_body, FAILURE_BODY);

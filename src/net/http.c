@@ -145,6 +145,7 @@ static void transfer_end(struct http_transfer *transfer, CURLcode code)
         .message = transfer->failure ? transfer->failure->message : "",
         .status = transfer->status,
         .sent = transfer->connected ? HTTP_SENT : HTTP_UNSENT,
+        .left = transfer->left,
     };
     http->pool.dispatching++;
     transfer->handlers.done(transfer->handlers.user, transfer, &result);
@@ -165,6 +166,8 @@ static uint64_t phase_deadline(const struct http_transfer *transfer)
         return transfer->active + (uint64_t)transfer->deadlines.first_byte_ms;
     case PHASE_BODY:
         return transfer->active + (uint64_t)transfer->deadlines.idle_ms;
+    case PHASE_TAIL:
+        return transfer->active + HTTP_TAIL_MS;
     case PHASE_GRACE:
         return transfer->active + HTTP_GRACE_MS;
     case PHASE_ENDING:
@@ -192,7 +195,10 @@ static void deadline_passed(struct http_transfer *transfer)
         err_set(err, ERR_RETRY, "%s fell silent for %g s in the middle of its answer", url,
                 (double)limit->idle_ms / 1000);
         break;
+    case PHASE_TAIL:
     case PHASE_GRACE:
+        transfer->left = true;
+        break;
     case PHASE_ENDING:
     case PHASE_ENDED:
         break;
@@ -284,7 +290,8 @@ size_t http_on_data(char *bytes, size_t size, size_t count, void *user)
         transfer->status = (int)status;
         transfer_phase(transfer, PHASE_BODY);
     }
-    transfer->active = uv_now(transfer->http->pool.loop);
+    if (transfer->phase != PHASE_TAIL)
+        transfer->active = uv_now(transfer->http->pool.loop);
     transfer->body_bytes += n;
     if (transfer->body_bytes > HTTP_RESPONSE_MAX) {
         err_set(transfer_failure(transfer), ERR_PROVIDER, "%s sent an answer of more than 64 MB",
@@ -301,6 +308,8 @@ size_t http_on_data(char *bytes, size_t size, size_t count, void *user)
         http_abort(transfer);
         return 0;
     }
+    if (next == HTTP_SOON)
+        transfer_phase(transfer, PHASE_TAIL);
     if (next == HTTP_ENOUGH)
         transfer_phase(transfer, PHASE_GRACE);
     return n;
@@ -430,7 +439,7 @@ static struct http_transfer *transfer_take(struct http *http, struct err *err)
         transfer->next = transfer->previous = NULL;
         transfer->header_bytes = transfer->body_bytes = 0;
         transfer->status = 0;
-        transfer->connected = false;
+        transfer->connected = transfer->left = false;
         transfer->detail[0] = '\0';
         return transfer;
     }

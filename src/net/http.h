@@ -25,6 +25,7 @@
 #define HTTP_URL_MAX ((size_t)8 << 10)
 #define HTTP_PER_MULTI 300 /* transfers on one curl multi handle */
 #define HTTP_GRACE_MS 250  /* how long a response may go on after HTTP_ENOUGH */
+#define HTTP_TAIL_MS 2000  /* how long a response may fall silent after HTTP_SOON */
 
 struct http;          /* the client: connections that are kept alive, transfers */
 struct http_transfer; /* one request in flight; owned by the client, invalid after done returned */
@@ -37,7 +38,9 @@ enum http_next {
     HTTP_ENOUGH, /* it has its answer: what follows is read for HTTP_GRACE_MS and thrown away, so
                     that the connection can be used again; then the transfer ends well, whatever the
                     server does */
-    HTTP_STOP,   /* ends the transfer soon with class CANCELLED */
+    HTTP_SOON, /* it has its answer, and reads on: when nothing that makes it say this again comes within
+                    HTTP_TAIL_MS, the transfer ends well, although the server goes on */
+    HTTP_STOP, /* ends the transfer soon with class CANCELLED */
 };
 
 struct http_deadlines {
@@ -56,6 +59,7 @@ struct http_result {
     const char *message;                  /* for a person; "" with class NONE */
     int status;                           /* 0: no answer */
     enum { HTTP_SENT, HTTP_UNSENT } sent; /* UNSENT: there was no connection to send anything on */
+    bool left;                            /* the reader had enough: the body may lack its end */
 };
 
 struct http_handlers {

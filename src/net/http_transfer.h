@@ -25,7 +25,15 @@ struct http {
     struct http_url url;
 };
 
-enum phase { PHASE_CONNECT, PHASE_FIRST_BYTE, PHASE_BODY, PHASE_GRACE, PHASE_ENDING, PHASE_ENDED };
+enum phase {
+    PHASE_CONNECT,
+    PHASE_FIRST_BYTE,
+    PHASE_BODY,
+    PHASE_TAIL,
+    PHASE_GRACE,
+    PHASE_ENDING,
+    PHASE_ENDED
+};
 
 struct http_transfer {
     struct http *http;
@@ -48,6 +56,7 @@ struct http_transfer {
     size_t header_bytes, body_bytes;
     int status;
     bool connected;
+    bool left;           /* as in struct http_result */
     struct err *failure; /* NULL until something decided how this ends */
     char detail[CURL_ERROR_SIZE];
 };

@@ -112,7 +112,7 @@ static int check_limits(struct sse *sse, size_t line, struct err *err)
 {
     const char *what = NULL;
     if (sse->line.failed || line > SSE_LINE_MAX)
-        what = "a line of more than 1 MB";
+        what = "a line of more than 16 MB";
     else if (sse->data.failed)
         what = "an event of more than 16 MB";
     else if (sse->type.failed || sse->id.failed)

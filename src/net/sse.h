@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#define SSE_LINE_MAX ((size_t)1 << 20)  /* bytes, without the line's end */
+#define SSE_LINE_MAX ((size_t)16 << 20) /* bytes, without the line's end */
 #define SSE_DATA_MAX ((size_t)16 << 20) /* bytes of data in one event */
 #define SSE_NAME_MAX ((size_t)1 << 10)  /* bytes of an event's type or id */
 

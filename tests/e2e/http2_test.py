@@ -20,9 +20,12 @@ CHILDREN = 28  # a root stops at thirty calls
 CONFIG = """isolation: {{children: false}}
 llm:
   providers: {{local: {{base_url: "{url}", api: {api}, api_key_env: HTTP_KEY{more}}}}}
-  models: {{only: {{provider: local, model: scripted, max_context_tokens: 32768}}}}
+  models: {{only: {{provider: local, model: scripted, {model}}}}}
 sub_agent: {{max_concurrent: {concurrent}, default_budget: {{timeout_ms: 5m}}}}
 """
+
+# An output limit that answers of some megabytes are within: far beyond it they would be cut.
+LONG_ANSWERS = "max_context_tokens: 4000000, max_tokens: 1000000"
 
 
 def rule(reply, **when):
@@ -152,11 +155,11 @@ class WithTls(unittest.TestCase):
         cls.addClassCleanup(cls.authority.close)
         cls.good = cls.authority.certificate("good")
 
-    def space(self, url, api="openai", concurrent=3, more=""):
+    def space(self, url, api="openai", concurrent=3, more="", model="max_context_tokens: 32768"):
         space = Workspace({"a.txt": "a line\n"})
         self.addCleanup(space.close)
         config = space.root / "http.yaml"
-        config.write_text(CONFIG.format(url=url, api=api, concurrent=concurrent, more=more))
+        config.write_text(CONFIG.format(url=url, api=api, concurrent=concurrent, more=more, model=model))
         space.environment.update(CADRE_CONFIG=str(config), HTTP_KEY="the-secret-key", SSL_CERT_FILE=str(self.authority.file))
         return space
 
@@ -381,13 +384,13 @@ class Hostile(WithTls):
     def test_a_reply_of_control_characters_is_kept_whole(self):
         """Each takes six bytes where it is written as JSON: in the answer, and again in the log."""
         peer = Peer(self, 200, STREAM, self.answer(rb"\u0001", 10))
-        done = self.space(peer.url).run(["run", "--json", "ROOT"], seconds=180)
+        done = self.space(peer.url, model=LONG_ANSWERS).run(["run", "--json", "ROOT"], seconds=180)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(json_lines(done.stdout)[-1]["response"], "\x01" * 1_000_000)
 
     def test_a_reply_too_large_for_the_log_is_an_error_and_the_run_can_go_on(self):
         peer = Peer(self, 200, STREAM, self.answer(rb"\u0001", 60), self.answer(b"x", 1))
-        space = self.space(peer.url)
+        space = self.space(peer.url, model=LONG_ANSWERS)
         done = space.run(["run", "--json", "ROOT"], seconds=180)
         self.assertIn(done.returncode, (1, 2), done.stderr[:2000])
         self.assertIn("too large", done.stderr)

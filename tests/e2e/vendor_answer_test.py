@@ -1,7 +1,7 @@
 """What comes back from model servers: answers that are not answers, reasoning in the text, streams that break rules.
 The server says byte by byte what vendors were seen to say."""
-import json
 import sys
+import threading
 import unittest
 from pathlib import Path
 
@@ -9,6 +9,17 @@ sys.path.insert(0, str(Path(__file__).parent))
 from harness import Workspace, json_lines  # noqa: E402
 from vendors import VendorServer, chat_chunk, chat_say, chat_usage  # noqa: E402
 
+
+
+CONFIG_LARGE = """
+llm:
+  providers:
+    vendor: {{api: responses, base_url: "{url}"}}
+  models:
+    large: {{provider: vendor, model: vendor-model, max_context_tokens: 4000000, max_tokens: 1000000}}
+  pools:
+    default: [{{model: large}}]
+"""
 
 
 class Answers(unittest.TestCase):
@@ -73,6 +84,110 @@ class NotAnAnswer(Answers):
     def test_white_space_and_then_an_answer(self):
         last, done, _, _ = self.run_task(lambda r: chat_say(r, " \n" if r.number == 0 else "Here."))
         self.assertEqual(last["response"], "Here.")
+
+
+def call_chunk(name, arguments="{}", call_id="call_1", index=0):
+    return chat_chunk({"tool_calls": [{"index": index, "id": call_id, "type": "function",
+                                       "function": {"name": name, "arguments": arguments}}]})
+
+
+class Streams(Answers):
+    def completed(self, answer, response, api="openai", more=()):
+        last, done, requests, events = self.run_task(answer, api, more)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(last["response"], response)
+        return requests, events
+
+    def test_comments_and_data_that_is_not_json_are_skipped(self):
+        """OpenRouter, "Streaming": comments such as ": OPENROUTER PROCESSING" come between chunks; proxies put them into data."""
+        def answer(request):
+            request.start()
+            request.write(": OPENROUTER PROCESSING\n\n")
+            request.events(": OPENROUTER PROCESSING", chat_chunk({"content": "It is "}), "processing…",
+                           chat_chunk({"content": "four."}), chat_chunk(finish="stop"), "[DONE]")
+        self.completed(answer, "It is four.")
+
+    def test_a_stream_without_any_answer_says_what_came(self):
+        def answer(request):
+            request.start()
+            request.events("no model is loaded", "[DONE]")
+        last, done, _, _ = self.run_task(answer, more=["--timeout", "20s"])
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("no model is loaded", done.stdout)
+
+    def test_a_line_of_megabytes_is_one_answer(self):
+        """OpenAI API reference, Responses: response.completed repeats the whole output in one event."""
+        text = "All work and no play. " * 150_000
+
+        def answer(request):
+            response = {"id": "resp_1", "object": "response", "status": "completed", "model": "vendor-model", "error": None,
+                        "incomplete_details": None, "usage": {"input_tokens": 10, "output_tokens": 900_000},
+                        "output": [{"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
+                                    "content": [{"type": "output_text", "text": text, "annotations": []}]}]}
+            request.start()
+            request.write("event: response.completed\n")
+            request.events({"type": "response.completed", "response": response})
+        with VendorServer(answer) as server, Workspace({}, CONFIG_LARGE.format(url=server.url)) as space:
+            done = space.run(["run", "--json", "task"])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(json_lines(done.stdout)[-1]["response"], text)
+            self.assertEqual(len(server.requests), 1)
+
+    def test_output_far_beyond_its_limit_is_cut(self):
+        def answer(request):
+            if request.number > 0:
+                chat_say(request, "Short.")
+                return
+            request.start()
+            while request.events(chat_chunk({"content": "for ever and ever " * 100})):
+                pass
+        requests, events = self.completed(answer, "Short.")
+        replied = [e for e in events if e["type"] == "model.replied"][0]["payload"]
+        self.assertEqual((replied["finish"], replied["completeness"]), ("length", "cut"))
+        limit = [e for e in events if e["type"] == "model.requested"][0]["payload"]["output_limit"]
+        self.assertLessEqual(len(replied["text"]), limit * 4)
+
+    def test_a_call_without_a_name_costs_that_call_only(self):
+        def answer(request):
+            if request.number > 0:
+                chat_say(request, "Done.")
+                return
+            request.start()
+            request.events(call_chunk(""), call_chunk("x" * 300, call_id="call_2", index=1),
+                           call_chunk("ls", call_id="call_3", index=2), chat_chunk(finish="tool_calls"), "[DONE]")
+        requests, _ = self.completed(answer, "Done.")
+        results = [m["content"] for m in requests[1].body["messages"] if m["role"] == "tool"]
+        self.assertEqual(len(results), 3)
+        self.assertIn("does not name a tool", results[0])
+        self.assertIn("does not name a tool", results[1])
+        self.assertNotIn("Error", results[2])
+
+    def test_a_server_that_says_finish_and_hangs_is_not_waited_for(self):
+        for api in ("openai", "anthropic"):
+            with self.subTest(api=api):
+                gone = threading.Event()
+
+                def answer(request):
+                    request.start()
+                    if api == "openai":
+                        request.events(chat_chunk({"content": "Four."}), chat_chunk(finish="stop"), chat_usage(77, 3))
+                    else:
+                        request.events({"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant",
+                                                                             "content": [], "model": "vendor-model",
+                                                                             "usage": {"input_tokens": 77, "output_tokens": 1}}},
+                                       {"type": "content_block_delta", "index": 0,
+                                        "delta": {"type": "text_delta", "text": "Four."}},
+                                       {"type": "message_delta", "delta": {"stop_reason": "end_turn"},
+                                        "usage": {"output_tokens": 3}})
+                    # Signs of life do not count: the answer is there. Without them it would be 120 s.
+                    while not gone.wait(0.1) and request.write(": still here\n\n"):
+                        pass
+                try:
+                    _, events = self.completed(answer, "Four.", api)
+                finally:
+                    gone.set()
+                replied = [e for e in events if e["type"] == "model.replied"][0]["payload"]
+                self.assertEqual((replied["input_tokens"], replied["output_tokens"]), (77, 3))
 
 
 class Trouble(Answers):

@@ -236,6 +236,17 @@ static void a_reader_that_has_enough_ends_well_though_the_server_hangs(void **st
     }
 }
 
+static void a_reader_that_has_its_answer_does_not_wait_for_a_server_that_hangs(void **state)
+{
+    struct fixture *fixture = *state;
+    struct ask ask = {.next = HTTP_SOON};
+    ask_path(&ask, fixture, "/open");
+    wait_for(fixture, &ask);
+    assert_int_equal(ask.class, ERR_NONE);
+    assert_int_equal(ask.status, 200);
+    buf_release(&ask.heard);
+}
+
 static void done_may_start_another_transfer_or_abort_one(void **state)
 {
     struct fixture *fixture = *state;
@@ -289,6 +300,7 @@ int main(void)
         HTTP_TEST(a_handler_may_abort_its_own_transfer),
         HTTP_TEST(a_reader_may_stop_the_transfer),
         HTTP_TEST(a_reader_that_has_enough_ends_well_though_the_server_hangs),
+        HTTP_TEST(a_reader_that_has_its_answer_does_not_wait_for_a_server_that_hangs),
         HTTP_TEST(done_may_start_another_transfer_or_abort_one),
         HTTP_TEST(freeing_the_client_ends_what_is_in_flight),
     };

@@ -15,6 +15,7 @@ static void decoding_start(struct decoded *d, struct model_server server,
 #define CALLS(pieces) DELTA("\"tool_calls\":[" pieces "]")
 #define FINISH(reason) EVENT("{\"choices\":[{\"delta\":{},\"finish_reason\":\"" reason "\"}]}")
 #define DONE "data: [DONE]\n\n"
+#define LONG_64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 /* --- streams
  * ------------------------------------------------------------------------------------------ */
@@ -157,13 +158,82 @@ static void reasoning_in_the_text_is_not_the_answer(void **state)
     check_body(TEXT("<think>Let me"), "retry: http://server/v1: the stream ended early / ");
 }
 
-static void a_chunk_that_is_no_object_is_a_failure(void **state)
+static void a_chunk_that_lacks_a_part_of_the_answer_is_a_failure(void **state)
 {
-    const char *expected =
-        "retry: http://server/v1: the stream holds a chunk that is no JSON object / a";
-    check_body(TEXT("a") "data: {\"choices\":\n\n" DONE, expected);
-    check_body(TEXT("a") "data: 7\n\n" DONE, expected);
-    check_body(TEXT("a") "data: hello " KEY "\n\n" DONE, expected);
+    check_body(TEXT("a") "data: {\"choices\":\n\n" DONE,
+               "retry: http://server/v1: the stream holds a chunk that is not whole JSON / a");
+}
+
+static void data_that_is_not_json_is_skipped(void **state)
+{
+    check_body("data: : OPENROUTER PROCESSING\n\n: comment\n\n" TEXT(
+                   "a") "data: 7\n\n"
+                        "data: hello\n\ndata: {oops\n\ndata: null\n\ndata: []\n\n" TEXT("b")
+                            FINISH("stop") "data: bye\n\n" DONE,
+               "<ab> stop");
+    /* Where nothing else came, the error says what did. */
+    check_body("data: hello " KEY "\n\ndata: again\n\n" DONE,
+               "retry: http://server/v1: the stream held no answer, but this: hello *** / ");
+}
+
+static void data_that_is_not_json_is_not_skipped_without_end(void **state)
+{
+    struct buf body;
+    buf_init(&body, 100000);
+    buf_text(&body, TEXT("a"));
+    for (int i = 0; i < 1001; i++)
+        buf_text(&body, "data: x\n\n");
+    check_closing(buf_view(&body), DECODER_CLOSED,
+                  "retry: http://server/v1: the stream holds more than 1000 pieces of data that "
+                  "are not JSON / a");
+    buf_release(&body);
+}
+
+static void decode_limited(struct decoded *d, struct str body, size_t step,
+                           enum decoder_reading reading)
+{
+    const struct model_server server = {STR("http://server/v1"), STR(KEY)};
+    enum decoder_next next = DECODER_GO_ON;
+    buf_init(&d->deltas, DECODER_TEXT_MAX);
+    buf_init(&d->reasoning, DECODER_TEXT_MAX);
+    decoding_start(d, server, decoding_delta);
+    d->decoder.base.reading = reading;
+    decoder_limit(&d->decoder.base, 1);
+    for (size_t at = 0; at < body.n && next == DECODER_GO_ON; at += step)
+        next = decoder_feed(&d->decoder.base,
+                            (struct str){body.p + at, body.n - at < step ? body.n - at : step});
+    assert_int_equal(next, DECODER_COMPLETE);
+    d->whole = decoder_finish(&d->decoder.base, DECODER_CLOSED, &d->reply, &d->failure);
+    assert_true(d->whole);
+    assert_int_equal(d->reply.completeness, REPLY_CUT);
+    check_str(d->reply.finish, "length");
+}
+
+static void output_far_beyond_its_limit_is_cut(void **state)
+{
+    const size_t steps[] = {977, 65536, 1 << 24};
+    struct buf text, call;
+    buf_init(&text, 1 << 24);
+    buf_init(&call, 1 << 24);
+    for (int i = 0; i < 20000; i++) {
+        buf_text(&text, TEXT(LONG_64));
+        buf_text(&call, CALLS("{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"ls\","
+                              "\"arguments\":\"[" LONG_64 "\"}}"));
+    }
+    buf_text(&text, FINISH("stop") DONE);
+    buf_text(&call, FINISH("tool_calls") DONE);
+    for (size_t i = 0; i < 3; i++) {
+        struct decoded d;
+        decode_limited(&d, buf_view(&text), steps[i], DECODER_QUICK);
+        assert_int_equal(d.reply.text.n, 1024); /* what is kept at the least */
+        assert_in_range(d.deltas.n, 1024, 32768);
+        decoded_release(&d);
+        decode_limited(&d, buf_view(&call), steps[i], i == 1 ? DECODER_THOROUGH : DECODER_QUICK);
+        assert_int_equal(d.reply.call_count, 0);
+        decoded_release(&d);
+    }
+    buf_release(&text);
+    buf_release(&call);
 }
 
 static void invalid_utf8_and_lone_surrogates_are_mended(void **state)
@@ -373,11 +443,20 @@ static void the_output_limit_drops_a_last_call_that_is_not_complete(void **state
         "<> x(a){} length cut");
 }
 
-static void a_call_without_a_name_is_a_failure(void **state)
+static void a_call_without_a_usable_name_does_not_spoil_the_others(void **state)
 {
     check_body(TEXT("t") CALLS("{\"index\":0,\"id\":\"a\",\"function\":{\"arguments\":\"{}\"}}")
+                   CALLS("{\"index\":1,\"id\":\"b\",\"function\":{\"name\":\"ls\","
+                         "\"arguments\":\"{}\"}}") FINISH("tool_calls"),
+               "<t> (no name)(a){} ls(b){} tool_calls");
+    check_body(
+        CALLS("{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"" LONG_64 LONG_64 LONG_64 LONG_64
+              "x\",\"arguments\":\"{}\"}}") FINISH("tool_calls"),
+        "<> (name too long)(a){} tool_calls");
+    check_body(CALLS("{\"index\":0,\"id\":\"" LONG_64 LONG_64 LONG_64 LONG_64
+                     "x\",\"function\":{\"name\":\"ls\",\"arguments\":\"{}\"}}")
                    FINISH("tool_calls"),
-               "retry: http://server/v1: the answer holds a tool call without a name / t");
+               "<> ls(call_0){} tool_calls");
 }
 
 static void decode_calls(struct decoded *d, size_t count)
@@ -559,7 +638,10 @@ int main(void)
         cmocka_unit_test(a_refusal_is_a_failure_with_its_words),
         cmocka_unit_test(reasoning_is_shown_under_the_first_name_that_it_comes_under),
         cmocka_unit_test(reasoning_in_the_text_is_not_the_answer),
-        cmocka_unit_test(a_chunk_that_is_no_object_is_a_failure),
+        cmocka_unit_test(a_chunk_that_lacks_a_part_of_the_answer_is_a_failure),
+        cmocka_unit_test(data_that_is_not_json_is_skipped),
+        cmocka_unit_test(data_that_is_not_json_is_not_skipped_without_end),
+        cmocka_unit_test(output_far_beyond_its_limit_is_cut),
         cmocka_unit_test(invalid_utf8_and_lone_surrogates_are_mended),
         cmocka_unit_test(a_character_cut_in_half_between_two_chunks_is_whole_again),
         cmocka_unit_test(a_byte_order_mark_and_crlf_do_not_matter),
@@ -577,7 +659,7 @@ int main(void)
         cmocka_unit_test(repeated_ids_are_replaced),
         cmocka_unit_test(arguments_that_are_no_object_are_handed_back_as_text),
         cmocka_unit_test(the_output_limit_drops_a_last_call_that_is_not_complete),
-        cmocka_unit_test(a_call_without_a_name_is_a_failure),
+        cmocka_unit_test(a_call_without_a_usable_name_does_not_spoil_the_others),
         cmocka_unit_test(the_number_of_calls_is_bounded),
         cmocka_unit_test(the_length_of_the_text_is_bounded),
         cmocka_unit_test(a_plain_document_is_an_answer_too),

@@ -338,7 +338,7 @@ static void a_wrong_line_is_named_by_file_and_number(void **state)
         {"\"reply\":{", "\"failure\":{},\"reply\":{", "either"},
         {"\"text\":\"", "\"text\":1,\"was\":\"", "reply.text"},
         {"\"calls\":[", "\"calls\":[1,", "reply.calls"},
-        {"\"name\":\"write\"", "\"name\":\"\"", "without a name"},
+        {"\"name\":\"write\"", "\"name\":\"\"", "reply.calls.name"},
         {"\"cut\":true", "\"cut\":1", "reply.cut"},
         {"\"input\":10", "\"input\":-1", "usage.input"},
         {"\"input\":10", "\"input\":9000000000000", "usage.input"},

@@ -395,6 +395,24 @@ static void a_refusal_by_the_provider_is_not_asked_again(void **state)
     check_str(rig_last(rig, 0, EVENT_RUN_FAILED)->outcome, "error");
 }
 
+static void a_call_without_a_name_is_answered_with_an_error(void **state)
+{
+    struct rig *rig = *state;
+    struct tool_call calls[] = {{STR("a"), STR(CALL_UNNAMED), STR("{}")}};
+    struct model_reply reply = {.calls = calls,
+                                .call_count = 1,
+                                .finish = STR("tool_calls"),
+                                .usage = USAGE_NONE,
+                                .first_token_ms = -1};
+    rig_start(rig, "do it");
+    rig_skip(rig);
+    rig_reply(rig, 0, &reply);
+    rig_contains(rig_last(rig, 0, EVENT_TOOL_FINISHED)->text, "does not name a tool");
+    rig_skip(rig);
+    rig_say(rig, 0, "done");
+    check_str(rig_last(rig, 0, EVENT_RUN_COMPLETED)->response, "done");
+}
+
 /* --- replies that are no use ----------------------------------------------------------------------- */
 
 static void an_empty_reply_is_answered_with_a_nudge(void **state)
@@ -589,6 +607,7 @@ int main(void)
         RIG_TEST(the_wait_that_the_server_asks_for_is_kept),
         RIG_TEST(a_request_is_given_up_after_the_configured_tries),
         RIG_TEST(a_refusal_by_the_provider_is_not_asked_again),
+        RIG_TEST(a_call_without_a_name_is_answered_with_an_error),
         RIG_TEST(an_empty_reply_is_answered_with_a_nudge),
         RIG_TEST(white_space_is_an_empty_reply_and_never_an_answer),
         RIG_TEST(a_cut_reply_is_answered_with_a_nudge_and_its_text_kept_in_the_end),

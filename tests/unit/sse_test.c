@@ -178,7 +178,7 @@ static void a_line_of_the_limit_is_taken_and_one_byte_more_is_an_error(void **st
         assert_int_equal(feed_line(SSE_LINE_MAX, steps[i], "\n\n", &err), 0);
         assert_int_equal(feed_line(SSE_LINE_MAX + 1, steps[i], "\n\n", &err), -1);
         assert_int_equal(err.class, ERR_RETRY);
-        assert_non_null(strstr(err.message, "1 MB"));
+        assert_non_null(strstr(err.message, "16 MB"));
     }
 }
 

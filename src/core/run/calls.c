@@ -192,6 +192,12 @@ static void start(struct deciding *d, struct agent *agent, struct call *call)
                          (long long)limit));
         return;
     }
+    if (str_is(call->call.name, CALL_UNNAMED) || str_is(call->call.name, CALL_OVERLONG)) {
+        deny(d, agent, call,
+             "this call does not name a tool, so it was not made: send it again with the name of "
+             "one of your tools");
+        return;
+    }
     enum permission permission = contract_permits(&agent->contract, call->call.name, &why);
     if (permission < PERMIT_ASK) {
         say_depth(d->run, agent, call, &why);
