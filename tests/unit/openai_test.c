@@ -192,7 +192,7 @@ static void data_that_is_not_json_is_not_skipped_without_end(void **state)
 static void decode_limited(struct decoded *d, struct str body, size_t step,
                            enum decoder_reading reading)
 {
-    const struct model_server server = {STR("http://server/v1"), STR(KEY)};
+    const struct model_server server = {.url = STR("http://server/v1"), .secret = STR(KEY)};
     enum decoder_next next = DECODER_GO_ON;
     buf_init(&d->deltas, DECODER_TEXT_MAX);
     buf_init(&d->reasoning, DECODER_TEXT_MAX);
