@@ -17,6 +17,7 @@ static const struct field request_fields[] = {
     {"container", KIND_OR_NULL(STRING), FIELD_OPTIONAL},
     {"metadata", KIND(OBJECT), FIELD_OPTIONAL},
     {"service_tier", KIND(STRING), FIELD_OPTIONAL},
+    {"output_config", KIND_OR_NULL(OBJECT), FIELD_OPTIONAL},
     {"stop_sequences", KIND(ARRAY), FIELD_OPTIONAL},
     {"stream", KIND(BOOL), FIELD_OPTIONAL},
     {"system", KIND(STRING) | KIND(ARRAY), FIELD_OPTIONAL},
@@ -29,6 +30,28 @@ static const struct field request_fields[] = {
 };
 static const struct field_table request_table = {request_fields,
                                                  sizeof request_fields / sizeof request_fields[0]};
+
+static const struct field output_fields[] = {
+    {"effort", KIND_OR_NULL(STRING), FIELD_OPTIONAL},
+    {"format", KIND_OR_NULL(OBJECT), FIELD_OPTIONAL},
+};
+static const struct field_table output_table = {output_fields,
+                                                sizeof output_fields / sizeof output_fields[0]};
+
+static const struct field format_fields[] = {
+    {"type", KIND(STRING), FIELD_REQUIRED},
+    {"schema", KIND(OBJECT), FIELD_REQUIRED},
+};
+static const struct field_table format_table = {format_fields,
+                                                sizeof format_fields / sizeof format_fields[0]};
+
+static const struct field thinking_fields[] = {
+    {"type", KIND(STRING), FIELD_REQUIRED},
+    {"budget_tokens", KIND(INT), FIELD_OPTIONAL},
+    {"display", KIND_OR_NULL(STRING), FIELD_OPTIONAL},
+};
+static const struct field_table thinking_table = {thinking_fields, sizeof thinking_fields /
+                                                                       sizeof thinking_fields[0]};
 
 static const struct field tool_fields[] = {
     {"name", KIND(STRING), FIELD_REQUIRED},
@@ -182,6 +205,87 @@ static int check_tools(struct asked *asked, const struct js *root, struct refusa
     return check_choice(asked, js_get(root, "tool_choice"), refusal);
 }
 
+/* --- thinking and output ------------------------------------------------------------------------------ */
+
+/* Anthropic's guide "Extended thinking": budgets, and what cannot be set beside them. */
+static int check_thinking(const struct js *root, struct refusal *refusal)
+{
+    const struct js *thinking = js_get(root, "thinking");
+    if (thinking == NULL)
+        return 0;
+    if (anthropic_fields(thinking, &thinking_table, "thinking", refusal) != 0)
+        return -1;
+    struct str type = js_get_str(thinking, "type");
+    bool enabled = str_is(type, "enabled");
+    if (!enabled && !str_is(type, "adaptive") && !str_is(type, "disabled"))
+        return anthropic_refuse(refusal, "thinking",
+                                "Input tag '%.*s' found using 'type' does not match any of the "
+                                "expected tags: 'adaptive', 'disabled', 'enabled'",
+                                STR_FMT(utf8_cut(type, 60)));
+    int64_t budget = js_get_int(thinking, "budget_tokens", 0);
+    if (enabled && budget < 1024)
+        return anthropic_refuse(refusal, "thinking.enabled.budget_tokens",
+                                "Input should be greater than or equal to 1024");
+    if (enabled && budget >= js_get_int(root, "max_tokens", 0))
+        return anthropic_refuse(refusal, "",
+                                "`max_tokens` must be greater than `thinking.budget_tokens`");
+    if (str_is(type, "disabled"))
+        return 0;
+    if (js_real(js_get(root, "temperature"), 1) != 1)
+        return anthropic_refuse(refusal, "",
+                                "`temperature` may only be set to 1 when thinking is enabled");
+    if (js_real(js_get(root, "top_p"), 1) < 0.95)
+        return anthropic_refuse(refusal, "",
+                                "`top_p` must be greater than or equal to 0.95 or unset when "
+                                "thinking is enabled");
+    return 0;
+}
+
+/* Anthropic's guide "Structured outputs": every object says that it has no other members. */
+static int check_closed(const struct js *schema, struct refusal *refusal)
+{
+    struct str name;
+    const struct js *property;
+    const struct js *properties = js_get(schema, "properties");
+    if (str_is(js_get_str(schema, "type"), "object") &&
+        js_get_bool(schema, "additionalProperties", true))
+        return anthropic_refuse(refusal, "output_config.format.schema",
+                                "For 'object' type, 'additionalProperties' must be explicitly set "
+                                "to false");
+    for (void *at = js_next(properties, NULL, &name, &property); at != NULL;
+         at = js_next(properties, at, &name, &property))
+        if (check_closed(property, refusal) != 0)
+            return -1;
+    const struct js *items = js_get(schema, "items");
+    return items != NULL ? check_closed(items, refusal) : 0;
+}
+
+static int check_output(const struct js *root, struct refusal *refusal)
+{
+    static const char *const efforts[] = {"low", "medium", "high", "xhigh", "max"};
+    const struct js *output = js_get(root, "output_config");
+    if (js_kind(output) != JS_OBJECT)
+        return 0;
+    if (anthropic_fields(output, &output_table, "output_config", refusal) != 0)
+        return -1;
+    struct str effort = js_get_str(output, "effort");
+    bool known = effort.p == NULL;
+    for (size_t i = 0; i < sizeof efforts / sizeof efforts[0]; i++)
+        known = known || str_is(effort, efforts[i]);
+    if (!known)
+        return anthropic_refuse(refusal, "output_config.effort",
+                                "Input should be 'low', 'medium', 'high', 'xhigh' or 'max'");
+    const struct js *format = js_get(output, "format");
+    if (js_kind(format) != JS_OBJECT)
+        return 0;
+    if (anthropic_fields(format, &format_table, "output_config.format", refusal) != 0)
+        return -1;
+    if (!str_is(js_get_str(format, "type"), "json_schema"))
+        return anthropic_refuse(refusal, "output_config.format.type",
+                                "Input should be 'json_schema'");
+    return check_closed(js_get(format, "schema"), refusal);
+}
+
 /* --- limits ------------------------------------------------------------------------------------------- */
 
 static int check_ranges(const struct js *root, struct refusal *refusal)
@@ -239,7 +343,8 @@ int anthropic_read(struct asked *asked, const struct script *script, struct str 
     if (js_kind(root) != JS_OBJECT)
         return anthropic_refuse(refusal, "", "%s", wanted(KIND(OBJECT)));
     if (anthropic_fields(root, &request_table, "", refusal) != 0 ||
-        check_ranges(root, refusal) != 0)
+        check_ranges(root, refusal) != 0 || check_thinking(root, refusal) != 0 ||
+        check_output(root, refusal) != 0)
         return -1;
     struct str name = js_get_str(root, "model");
     asked->model = script_model(script, name);

@@ -66,9 +66,9 @@ static const struct range {
 
 static const struct choice {
     const char *name;
-    const char *values[7];
+    const char *values[8];
 } choices[] = {
-    {"reasoning_effort", {"none", "minimal", "low", "medium", "high", "xhigh", NULL}},
+    {"reasoning_effort", {"none", "minimal", "low", "medium", "high", "xhigh", "max", NULL}},
     {"service_tier", {"auto", "default", "flex", "scale", "priority", NULL}},
     {"verbosity", {"low", "medium", "high", NULL}},
 };

@@ -54,9 +54,10 @@ const conversation = [
 function config(members, params) {
     const providers = {};
     const models = {};
-    members.forEach(({api, url, model}, i) => {
-        providers[`p${i}`] = {api, base_url: url, api_key_env: 'PEER_KEY'};
-        models[`m${i}`] = {provider: `p${i}`, model, max_context_tokens: 32768, max_tokens: 4096};
+    members.forEach(({api, url, model, provider}, i) => {
+        provider ??= `p${i}`;
+        providers[provider] = {api, base_url: url, api_key_env: 'PEER_KEY'};
+        models[`m${i}`] = {provider, model, max_context_tokens: 32768, max_tokens: 4096};
     });
     return JSON.stringify({
         llm: {providers, models, pools: {default: members.map((_, i) => ({model: `m${i}`}))}, ...params},
@@ -127,10 +128,12 @@ async function judge(requests) {
 const SAMPLING = {effort: 'high', temperature: 0.5, top_p: 0.9, stop: ['END'], seed: 7};
 for (const [api, models] of Object.entries(MODELS)) {
     for (const model of models) {
+        // A provider of this name is asked as OpenAI itself is asked.
+        const provider = model.startsWith('gpt-') ? 'azure' : undefined;
         await check(`${api}, ${model}: a run with tools, errors, schemas, compaction and a last turn`,
-                    () => run(`${api} ${model}`, [{api, model}]));
+                    () => run(`${api} ${model}`, [{api, model, provider}]));
         await check(`${api}, ${model}: the same with effort and sampling`,
-                    () => run(`${api} ${model} with effort`, [{api, model}], SAMPLING));
+                    () => run(`${api} ${model} with effort`, [{api, model, provider}], SAMPLING));
     }
 }
 for (const first of Object.keys(APIS)) {
@@ -175,6 +178,14 @@ const has = {
     'thoughts that go back': {responses: body => body.input.some(each => each.type === 'reasoning'),
                               anthropic: body => JSON.stringify(body.messages).includes('"thinking"')},
     'a compaction': Object.fromEntries(Object.keys(APIS).map(api => [api, body => JSON.stringify(body).includes(SUMMARY)])),
+    'a schema for the answer': {openai: body => body.response_format?.type === 'json_schema',
+                                responses: body => body.text?.format?.type === 'json_schema',
+                                anthropic: body => body.output_config?.format?.type === 'json_schema'},
+    'effort': {openai: body => body.reasoning_effort === 'high', responses: body => body.reasoning?.effort === 'high',
+               anthropic: body => body.output_config?.effort === 'high' && body.thinking?.type === 'adaptive'},
+    'a budget for thinking': {anthropic: body => body.thinking?.type === 'enabled'},
+    'sampling': Object.fromEntries(Object.keys(APIS).map(api => [api, body => body.temperature === 0.5 || body.top_p === 0.9])),
+    'a cache key': {openai: body => body.prompt_cache_key?.length > 0, responses: body => body.prompt_cache_key?.length > 0},
     'cache marks': {anthropic: body => JSON.stringify(body).includes('"cache_control"')},
 };
 for (const [what, apis] of Object.entries(has)) {
