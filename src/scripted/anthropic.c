@@ -7,6 +7,7 @@
 
 #include "base/utf8.h"
 #include "scripted/script.h"
+#include "scripted/vendor.h"
 
 #define SCHEMA_BYTES_MAX (8u << 20)
 
@@ -16,6 +17,7 @@ static const struct field request_fields[] = {
     {"max_tokens", KIND(INT), FIELD_REQUIRED},
     {"container", KIND_OR_NULL(STRING), FIELD_OPTIONAL},
     {"metadata", KIND(OBJECT), FIELD_OPTIONAL},
+    {"output_config", KIND(OBJECT), FIELD_OPTIONAL},
     {"service_tier", KIND(STRING), FIELD_OPTIONAL},
     {"output_config", KIND_OR_NULL(OBJECT), FIELD_OPTIONAL},
     {"stop_sequences", KIND(ARRAY), FIELD_OPTIONAL},
@@ -163,6 +165,7 @@ static int check_tool(struct asked *asked, const struct js *tool, size_t at,
         return anthropic_refuse(refusal, place,
                                 "JSON schema is invalid. It must match JSON Schema draft 2020-12");
     }
+    asked->tool_marks += js_kind(js_get(tool, "cache_control")) == JS_OBJECT;
     if (map_set(&asked->tools, name, (void *)tool) != NULL)
         return anthropic_refuse(refusal, "tools", "Tool names must be unique.");
     struct buf text;
@@ -353,7 +356,8 @@ int anthropic_read(struct asked *asked, const struct script *script, struct str 
     if (asked->model == NULL)
         return refusal_set(refusal, 404, NULL, "model", "model: %.*s",
                            STR_FMT(utf8_cut(name, 200)));
-    if (check_tools(asked, root, refusal) != 0 ||
+    if (vendor_refuses(asked, refusal) != 0 || vendor_messages(asked, refusal) != 0 ||
+        check_tools(asked, root, refusal) != 0 ||
         anthropic_messages(asked, js_get(root, "system"), js_get(root, "messages"), refusal) != 0)
         return -1;
     return check_limits(asked, script, refusal);

@@ -386,11 +386,12 @@ static int check_whole(struct walk *walk, const struct js *messages)
         return anthropic_refuse(walk->refusal, "",
                                 "Requests which include `tool_use` or `tool_result` blocks must "
                                 "define tools");
-    if (walk->cache_marks > CACHE_MARKS_MAX)
+    size_t marks = walk->cache_marks + walk->asked->tool_marks;
+    if (marks > CACHE_MARKS_MAX)
         return anthropic_refuse(walk->refusal, "",
                                 "A maximum of %d blocks with cache_control may be provided. Found "
                                 "%zu.",
-                                CACHE_MARKS_MAX, walk->cache_marks);
+                                CACHE_MARKS_MAX, marks);
     if (str_is(js_get_str(last, "role"), "assistant") && said.n > 0 &&
         (said.p[said.n - 1] == ' ' || said.p[said.n - 1] == '\n'))
         return anthropic_refuse(walk->refusal, "messages",

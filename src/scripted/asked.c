@@ -6,6 +6,7 @@
 
 #include "base/utf8.h"
 #include "scripted/script.h"
+#include "scripted/vendor.h"
 
 static const struct field request_fields[] = {
     {"model", KIND(STRING), FIELD_OPTIONAL}, /* its absence has words of its own */
@@ -290,12 +291,13 @@ int asked_read(struct asked *asked, const struct script *script, struct str body
     const struct place top = {0};
     if (read_model(asked, script, root, refusal) != 0 ||
         refusal_fields(root, &request_table, &top, refusal) != 0 ||
-        check_ranges(root, refusal) != 0 || check_choices(root, refusal) != 0 ||
-        check_stop(js_get(root, "stop"), refusal) != 0 ||
+        vendor_refuses(asked, refusal) != 0 || check_ranges(root, refusal) != 0 ||
+        check_choices(root, refusal) != 0 || check_stop(js_get(root, "stop"), refusal) != 0 ||
         check_format(js_get(root, "response_format"), refusal) != 0 ||
         read_delivery(asked, root, refusal) != 0 ||
         asked_messages(asked, js_get(root, "messages"), refusal) != 0 ||
-        asked_tools(asked, root, refusal) != 0 || read_limit(asked, root, refusal) != 0)
+        vendor_chat(asked, script, refusal) != 0 || asked_tools(asked, root, refusal) != 0 ||
+        read_limit(asked, root, refusal) != 0)
         return -1;
     return check_window(asked, script, refusal);
 }

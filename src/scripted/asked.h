@@ -27,6 +27,7 @@ struct asked {
     const struct js *last_assistant;     /* Chat Completions: the last of them; NULL: none */
     size_t message_count;
     struct map tools;     /* name → its JSON value */
+    size_t tool_marks;    /* Messages: tools with cache_control */
     int64_t output_limit; /* ASKED_NO_LIMIT when the request names none */
     enum { ASKED_WHOLE, ASKED_STREAM, ASKED_STREAM_WITH_USAGE } delivery;
     enum { ASKED_BARE, ASKED_SEALED } reasoning; /* Responses: whether it is to come sealed */

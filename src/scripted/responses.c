@@ -7,6 +7,7 @@
 
 #include "base/utf8.h"
 #include "scripted/script.h"
+#include "scripted/vendor.h"
 
 static const struct field request_fields[] = {
     {"model", KIND(STRING), FIELD_REQUIRED},
@@ -347,7 +348,7 @@ int responses_read(struct asked *asked, const struct script *script, struct str 
         return refusal_set(refusal, 400, "model_not_found", "model",
                            "The requested model '%.*s' does not exist.",
                            STR_FMT(utf8_cut(name, 200)));
-    if (check_references(root, refusal) != 0 ||
+    if (vendor_refuses(asked, refusal) != 0 || check_references(root, refusal) != 0 ||
         check_include(asked, js_get(root, "include"), refusal) != 0 ||
         check_stream(asked, root, refusal) != 0 || check_tools(asked, root, refusal) != 0 ||
         responses_input(asked, js_get(root, "instructions"), js_get(root, "input"), refusal) != 0)

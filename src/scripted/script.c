@@ -14,12 +14,15 @@ static const struct field script_fields[] = {
     {"models", KIND(ARRAY), FIELD_OPTIONAL},
     {"api_key", KIND_OR_NULL(STRING), FIELD_OPTIONAL},
     {"bytes_per_token", KIND(INT), FIELD_OPTIONAL},
+    {"template", KIND(STRING), FIELD_OPTIONAL},
+    {"ids", KIND(STRING), FIELD_OPTIONAL},
     {"rules", KIND(ARRAY), FIELD_REQUIRED},
 };
 static const struct field model_fields[] = {
     {"id", KIND(STRING), FIELD_REQUIRED},
     {"window", KIND(INT), FIELD_OPTIONAL},
     {"max_output", KIND(INT), FIELD_OPTIONAL},
+    {"refuses", KIND(ARRAY), FIELD_OPTIONAL},
 };
 static const struct field rule_fields[] = {
     {"when", KIND(OBJECT), FIELD_OPTIONAL},
@@ -95,7 +98,7 @@ static int read_number(const struct js *object, const struct number *number,
 
 static int read_models(struct script *script, const struct js *models, struct err *err)
 {
-    static const struct script_model only = {{"scripted", 8}, 32768, 8192};
+    static const struct script_model only = {{"scripted", 8}, 32768, 8192, NULL};
     static const struct number window = {"window", 1, INT32_MAX, 32768};
     static const struct number output = {"max_output", 1, INT32_MAX, 8192};
     size_t count = js_count(models);
@@ -111,6 +114,7 @@ static int read_models(struct script *script, const struct js *models, struct er
             read_number(model, &output, &place, &out->max_output, err) != 0)
             return -1;
         out->id = js_get_str(model, "id");
+        out->refuses = js_get(model, "refuses");
     }
     return 0;
 }
@@ -270,6 +274,20 @@ static void index_rule(struct script *script, size_t at)
     needle->last = at + 1;
 }
 
+static int read_strictness(struct script *script, struct err *err)
+{
+    struct str template = js_get_str(script->document, "template");
+    struct str ids = js_get_str(script->document, "ids");
+    if (template.p != NULL && !str_is(template, "alternating"))
+        return err_set(err, ERR_USAGE, "script: template is '%.*s'; expected alternating",
+                       STR_FMT(template));
+    if (ids.p != NULL && !str_is(ids, "mistral"))
+        return err_set(err, ERR_USAGE, "script: ids is '%.*s'; expected mistral", STR_FMT(ids));
+    script->roles = template.p != NULL ? SCRIPT_ROLES_ALTERNATE : SCRIPT_ROLES_FREE;
+    script->ids = ids.p != NULL ? SCRIPT_IDS_MISTRAL : SCRIPT_IDS_FREE;
+    return 0;
+}
+
 int script_load(struct script *script, struct str text, struct err *err)
 {
     static const struct number divisor = {"bytes_per_token", 1, 1000, 4};
@@ -286,7 +304,8 @@ int script_load(struct script *script, struct str text, struct err *err)
     const struct js *rules = js_get(script->document, "rules");
     if (check_object(script->document, &script_table, &top, err) != 0 ||
         read_number(script->document, &divisor, &top, &script->bytes_per_token, err) != 0 ||
-        read_models(script, js_get(script->document, "models"), err) != 0)
+        read_models(script, js_get(script->document, "models"), err) != 0 ||
+        read_strictness(script, err) != 0)
         goto failed;
     script->api_key = js_get_str(script->document, "api_key");
     if (js_count(rules) > RULES_MAX) {

@@ -18,6 +18,7 @@ struct asked;
 struct script_model {
     struct str id;
     int64_t window, max_output; /* tokens */
+    const struct js *refuses;   /* names of parameters that it refuses; NULL: none */
 };
 
 enum script_drop { DROP_NEVER, DROP_BEFORE_HEADERS, DROP_MID_STREAM };
@@ -57,6 +58,8 @@ struct script {
     struct arena arena;
     struct str api_key; /* STR_NONE: none is asked for */
     int64_t bytes_per_token;
+    enum { SCRIPT_ROLES_FREE, SCRIPT_ROLES_ALTERNATE } roles; /* "template" */
+    enum { SCRIPT_IDS_FREE, SCRIPT_IDS_MISTRAL } ids;         /* shape of ids of calls */
     struct script_model *models;
     size_t model_count;
     struct script_rule *rules;

@@ -1,0 +1,16 @@
+/* Rules of single vendors and model families, beyond what every server of an API checks. Pure: any thread. */
+#ifndef CADRE_SCRIPTED_VENDOR_H
+#define CADRE_SCRIPTED_VENDOR_H
+
+#include "scripted/asked.h"
+
+/* Parameters that the script's model refuses by name ("refuses"), whatever the API. */
+int vendor_refuses(const struct asked *asked, struct refusal *refusal) NODISCARD;
+/* Chat Completions: parameters that the model's family does not take, ids of the script's shape, and roles that alternate
+ * where the script has such a template. */
+int vendor_chat(const struct asked *asked, const struct script *script,
+                struct refusal *refusal) NODISCARD;
+/* Messages: thinking, what may stand beside it, and output_config. */
+int vendor_messages(const struct asked *asked, struct refusal *refusal) NODISCARD;
+
+#endif
