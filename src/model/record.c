@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "model/headers.h"
 #include "model/record_line.h"
 #include "os/appender.h"
 #include "os/clock.h"
@@ -35,7 +36,7 @@ struct model_call {
     struct model_call *inner;
     struct record_line line;
     struct arena arena; /* of the line's texts */
-    struct buf secret;
+    struct buf secrets; /* the key and values of the config's headers, a line each */
     int64_t started_ms; /* monotonic */
 };
 
@@ -67,6 +68,18 @@ static void hide(struct buf *line, struct str secret)
         memset(at, '*', secret.n);
 }
 
+/* secrets: a line each. */
+static void hide_all(struct buf *line, struct str secrets)
+{
+    while (secrets.n > 0) {
+        const char *end = memchr(secrets.p, '\n', secrets.n);
+        size_t n = end != NULL ? (size_t)(end - secrets.p) : secrets.n;
+        hide(line, (struct str){secrets.p, n});
+        n += end != NULL;
+        secrets = (struct str){secrets.p + n, secrets.n - n};
+    }
+}
+
 static void write_line(struct model_call *call, const struct model_reply *reply,
                        const struct model_failure *failure)
 {
@@ -78,7 +91,7 @@ static void write_line(struct model_call *call, const struct model_reply *reply,
     buf_init(&line, RECORD_LINE_MAX);
     call->line.ms = clock_monotonic_ms() - call->started_ms;
     record_line_print(&call->line, reply, failure, &line);
-    hide(&line, buf_view(&call->secret));
+    hide_all(&line, buf_view(&call->secrets));
     if (line.failed) {
         err_set(&err, ERR_USAGE, "an answer of more than 32 MB does not fit into a line");
         stop(record, &err);
@@ -101,9 +114,9 @@ static void client_settle(struct model_client *client)
 static void call_free(struct model_call *call)
 {
     call->client->calls--;
-    if (call->secret.p != NULL)
-        explicit_bzero(call->secret.p, call->secret.capacity);
-    buf_release(&call->secret);
+    if (call->secrets.p != NULL)
+        explicit_bzero(call->secrets.p, call->secrets.capacity);
+    buf_release(&call->secrets);
     arena_release(&call->arena);
     free(call);
 }
@@ -153,8 +166,10 @@ static int port_start(struct model_client *client, const struct model_request *r
     *call = (struct model_call){
         .client = client, .callbacks = *callbacks, .started_ms = clock_monotonic_ms()};
     arena_init(&call->arena);
-    buf_init(&call->secret, request->api_key.n);
-    buf_str(&call->secret, request->api_key);
+    buf_init(&call->secrets, HEADERS_BYTES + request->api_key.n + 1);
+    buf_str(&call->secrets, request->api_key);
+    buf_char(&call->secrets, '\n');
+    headers_secrets(request, &call->secrets);
     record_key(request, STR_NONE, &call->line.key);
     call->line.key.model = arena_copy(&call->arena, request->model);
     call->line.agent_no = request->agent_no;

@@ -3,6 +3,7 @@
 
 #include "base/utf8.h"
 #include "scripted/template.h"
+#include "scripted/vendor.h"
 
 #define CALLS_MAX 10000
 
@@ -32,7 +33,22 @@ static void derive_id(char *out, const char *prefix, const struct hash *conversa
     out[n + DRAFT_ID_HEX] = '\0';
 }
 
-static void draft_calls(struct draft *draft, const struct asked *asked,
+/* The id of the draft's next call: the script's own, or a derived one of the shape that the server wants. */
+static void call_id(struct draft_call *call, struct str given, const struct script *script,
+                    const struct asked *asked, size_t index)
+{
+    bool mistral = script->ids == SCRIPT_IDS_MISTRAL && asked->api == ASKED_CHAT;
+    if (given.n > 0 && given.n < sizeof call->id) {
+        memcpy(call->id, given.p, given.n);
+        call->id[given.n] = '\0';
+        return;
+    }
+    derive_id(call->id, mistral ? "" : id_prefixes[asked->api].call, &asked->conversation, index);
+    if (mistral)
+        call->id[VENDOR_MISTRAL_ID] = '\0';
+}
+
+static void draft_calls(struct draft *draft, const struct script *script, const struct asked *asked,
                         const struct script_match *match)
 {
     const struct js *calls = match->reply->calls;
@@ -61,8 +77,7 @@ static void draft_calls(struct draft *draft, const struct asked *asked,
             out->arguments = arena_copy(&draft->arena, buf_view(&text));
             out->name = js_get_str(call, "name");
             out->extra = js_get(call, "extra_content");
-            derive_id(out->id, id_prefixes[asked->api].call, &asked->conversation,
-                      draft->call_count);
+            call_id(out, js_get_str(call, "id"), script, asked, draft->call_count);
             draft->call_count++;
         }
     }
@@ -127,7 +142,7 @@ void draft_make(struct draft *draft, const struct script *script, const struct a
     for (int64_t i = 0; i < reply->text_repeat && reply->text.n > 0 && !draft->text.failed; i++)
         template_text(&values, reply->text, &draft->text);
     derive_id(draft->id, id_prefixes[asked->api].answer, &asked->conversation, 0);
-    draft_calls(draft, asked, match);
+    draft_calls(draft, script, asked, match);
     draft_limit(draft,
                 asked->output_limit == ASKED_NO_LIMIT ? asked->model->max_output
                                                       : asked->output_limit,

@@ -54,6 +54,7 @@ static const struct field call_fields[] = {
     {"arguments", KIND(OBJECT) | KIND(STRING), FIELD_OPTIONAL},
     {"repeat", KIND(INT), FIELD_OPTIONAL},
     {"extra_content", KIND(OBJECT), FIELD_OPTIONAL},
+    {"id", KIND(STRING), FIELD_OPTIONAL},
 };
 
 static const struct field_table script_table = FIELD_TABLE(script_fields);

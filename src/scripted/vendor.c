@@ -60,7 +60,7 @@ static int check_family(const struct asked *asked, struct refusal *refusal)
 /* Mistral's API answers so to any other shape of an id. */
 static int check_id(struct str id, struct refusal *refusal)
 {
-    bool fits = id.n == 9;
+    bool fits = id.n == VENDOR_MISTRAL_ID;
     for (size_t i = 0; i < id.n && fits; i++)
         fits = (id.p[i] >= 'a' && id.p[i] <= 'z') || (id.p[i] >= 'A' && id.p[i] <= 'Z') ||
                (id.p[i] >= '0' && id.p[i] <= '9');

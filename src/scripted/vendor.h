@@ -4,6 +4,9 @@
 
 #include "scripted/asked.h"
 
+#define VENDOR_MISTRAL_ID                                                                          \
+    9 /* characters of an id of a call, where the script has "ids": "mistral" */
+
 /* Parameters that the script's model refuses by name ("refuses"), whatever the API. */
 int vendor_refuses(const struct asked *asked, struct refusal *refusal) NODISCARD;
 /* Chat Completions: parameters that the model's family does not take, ids of the script's shape, and roles that alternate
