@@ -17,7 +17,6 @@ static const struct field request_fields[] = {
     {"max_tokens", KIND(INT), FIELD_REQUIRED},
     {"container", KIND_OR_NULL(STRING), FIELD_OPTIONAL},
     {"metadata", KIND(OBJECT), FIELD_OPTIONAL},
-    {"output_config", KIND(OBJECT), FIELD_OPTIONAL},
     {"service_tier", KIND(STRING), FIELD_OPTIONAL},
     {"output_config", KIND_OR_NULL(OBJECT), FIELD_OPTIONAL},
     {"stop_sequences", KIND(ARRAY), FIELD_OPTIONAL},

@@ -7,8 +7,6 @@
 #include "scripted/anthropic.h"
 #include "scripted/script.h"
 
-#define THINKING_MIN 1024
-
 int vendor_refuses(const struct asked *asked, struct refusal *refusal)
 {
     const struct js *names = asked->model->refuses;
@@ -150,74 +148,17 @@ static int check_loop(const struct js *messages, struct refusal *refusal)
                             STR_FMT(first));
 }
 
-static int check_thinking(const struct asked *asked, const struct js *thinking,
-                          struct refusal *refusal)
+int vendor_messages(const struct asked *asked, struct refusal *refusal)
 {
-    struct str type = js_get_str(thinking, "type");
-    bool adaptive = str_is(type, "adaptive"), enabled = str_is(type, "enabled");
-    if (!adaptive && !enabled && !str_is(type, "disabled"))
-        return anthropic_refuse(refusal, "thinking",
-                                "Input tag '%.*s' found using 'type' does not match any of the "
-                                "expected tags: 'adaptive', 'disabled', 'enabled'",
-                                STR_FMT(utf8_cut(type, 60)));
+    const struct js *root = asked->document;
+    bool enabled = str_is(js_get_str(js_get(root, "thinking"), "type"), "enabled");
+    if (is_adaptive_only(asked->model->id) && js_get(root, "temperature") != NULL)
+        return anthropic_refuse(refusal, "", "`temperature` is deprecated for this model.");
     if (enabled && is_adaptive_only(asked->model->id))
         return anthropic_refuse(
             refusal, "",
             "\"thinking.type.enabled\" is not supported for this model. Use "
             "\"thinking.type.adaptive\" and \"output_config.effort\" to control "
             "thinking behavior.");
-    int64_t budget = js_get_int(thinking, "budget_tokens", 0);
-    if (enabled && budget < THINKING_MIN)
-        return anthropic_refuse(refusal, "thinking.enabled.budget_tokens",
-                                "Input should be greater than or equal to %d", THINKING_MIN);
-    if (enabled && budget >= asked->output_limit)
-        return anthropic_refuse(refusal, "",
-                                "`max_tokens` must be greater than `thinking.budget_tokens`.");
-    if ((enabled || adaptive) && js_get(asked->document, "temperature") != NULL)
-        return anthropic_refuse(refusal, "",
-                                "`temperature` may only be set to 1 when thinking is enabled.");
-    if ((enabled || adaptive) && js_real(js_get(asked->document, "top_p"), 1) < 0.95)
-        return anthropic_refuse(refusal, "",
-                                "`top_p` must be greater than or equal to 0.95 or unset when "
-                                "thinking is enabled.");
-    return enabled ? check_loop(js_get(asked->document, "messages"), refusal) : 0;
-}
-
-/* Anthropic's guides "Effort" and "Structured outputs". */
-static int check_output(const struct js *config, struct refusal *refusal)
-{
-    static const struct field fields[] = {
-        {"effort", KIND_OR_NULL(STRING), FIELD_OPTIONAL},
-        {"format", KIND_OR_NULL(OBJECT), FIELD_OPTIONAL},
-    };
-    static const struct field_table table = FIELD_TABLE(fields);
-    const struct js *format = js_get(config, "format"), *schema = js_get(format, "schema");
-    struct str effort = js_get_str(config, "effort");
-    if (anthropic_fields(config, &table, "output_config", refusal) != 0)
-        return -1;
-    if (effort.p != NULL && !str_is(effort, "low") && !str_is(effort, "medium") &&
-        !str_is(effort, "high") && !str_is(effort, "xhigh") && !str_is(effort, "max"))
-        return anthropic_refuse(refusal, "output_config.effort",
-                                "Input should be 'low', 'medium', 'high', 'xhigh' or 'max'");
-    if (format != NULL &&
-        (!str_is(js_get_str(format, "type"), "json_schema") || js_kind(schema) != JS_OBJECT))
-        return anthropic_refuse(refusal, "output_config.format",
-                                "Input should be a json_schema with its schema");
-    if (str_is(js_get_str(schema, "type"), "object") &&
-        js_get_bool(schema, "additionalProperties", true))
-        return anthropic_refuse(refusal, "output_config.format.schema",
-                                "For 'object' type, 'additionalProperties' must be explicitly set "
-                                "to false");
-    return 0;
-}
-
-int vendor_messages(const struct asked *asked, struct refusal *refusal)
-{
-    const struct js *root = asked->document;
-    const struct js *thinking = js_get(root, "thinking"), *config = js_get(root, "output_config");
-    if (is_adaptive_only(asked->model->id) && js_get(root, "temperature") != NULL)
-        return anthropic_refuse(refusal, "", "`temperature` is deprecated for this model.");
-    if (thinking != NULL && check_thinking(asked, thinking, refusal) != 0)
-        return -1;
-    return config != NULL ? check_output(config, refusal) : 0;
+    return enabled ? check_loop(js_get(root, "messages"), refusal) : 0;
 }

@@ -13,7 +13,7 @@ int vendor_refuses(const struct asked *asked, struct refusal *refusal) NODISCARD
  * where the script has such a template. */
 int vendor_chat(const struct asked *asked, const struct script *script,
                 struct refusal *refusal) NODISCARD;
-/* Messages: thinking, what may stand beside it, and output_config. */
+/* Messages: thinking that the model does not know, and loops of calls that must begin with thoughts. */
 int vendor_messages(const struct asked *asked, struct refusal *refusal) NODISCARD;
 
 #endif
