@@ -20,7 +20,10 @@ const struct command cmd_show = {
     .details = "--report prints what each child was asked for, what it brought and what shows it: "
                "files, checks, costs, and what\n"
                "its contract narrowed. With --json it is one object; each child's report is in it "
-               "whole.",
+               "whole.\n"
+               "`input` is what was sent to models: how much of it the provider had in its prompt "
+               "cache, and what that saved\n"
+               "against the price of input that is not cached.",
     .example = "cadre show last",
     .options = options,
     .operand_min = 1,

@@ -74,7 +74,12 @@ static void print_last_line(const struct ending *ending, const struct stored_run
     }
     buf_text(&line, "  ");
     text_tokens(&line, js_get_int(result, "tokens", 0));
-    buf_printf(&line, " tokens  %lld %s  ", (long long)run->children,
+    buf_text(&line, " tokens  ");
+    const struct cache_use *cache = ending->request->cache;
+    if (cache != NULL && cache->input > 0)
+        buf_printf(&line, "%lld %% of input cached  ",
+                   (long long)(cache->read * 100 / cache->input));
+    buf_printf(&line, "%lld %s  ", (long long)run->children,
                run->children == 1 ? "child" : "children");
     text_duration(&line, run->finished_at - run->started_at);
     buf_printf(&line, "\nrun %.*s  head %s\n", STR_FMT(run->run_id), ending->head);

@@ -4,6 +4,7 @@
 #define CADRE_CLI_ENDING_H
 
 #include "cli/command.h"
+#include "core/run/agent.h"
 #include "port/store.h"
 
 enum ending_parts { ENDING_ALL, ENDING_ANSWER };
@@ -12,6 +13,7 @@ struct ending_request {
     struct str run_id;
     enum ending_parts parts;
     int64_t now;
+    const struct cache_use *cache;                     /* of all agents; NULL: not known */
     struct str report;                                 /* where it was published, or STR_NONE */
     enum { ENDING_SAYS_HOW, ENDING_TAKEN_OVER } taken; /* SAYS_HOW: to take the result over */
 };

@@ -2,6 +2,7 @@
 #include "cli/wrapup.h"
 
 #include "cli/apply.h"
+#include "core/report/report.h"
 #include "os/clock.h"
 
 void wrapup_note(struct wrapup *wrapup, const struct run *run)
@@ -9,6 +10,7 @@ void wrapup_note(struct wrapup *wrapup, const struct run *run)
     wrapup->run = run_state(run) == RUN_COMPLETED && run_outcome(run) == OUTCOME_COMPLETED
                       ? WRAPUP_COMPLETED
                       : WRAPUP_FAILED;
+    wrapup->cache = report_input_of_run(run).cache;
     publication_prepare(&wrapup->publication, run);
 }
 
@@ -57,6 +59,7 @@ int wrapup_print(const struct wrapup *wrapup, struct output *output, enum ending
     struct ending_request request = {.run_id = id_str(&wrapup->run_id),
                                      .parts = parts,
                                      .now = clock_now_ms(),
+                                     .cache = &wrapup->cache,
                                      .report = publish(wrapup, output)};
     if (wire_store(wrapup->wire, &store, err) != 0)
         return -1;

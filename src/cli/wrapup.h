@@ -11,6 +11,7 @@ struct wrapup {
     struct wire *wire;
     struct id run_id;
     struct publication publication;
+    struct cache_use cache;                       /* of all agents */
     enum { WRAPUP_FAILED, WRAPUP_COMPLETED } run; /* how it ended */
     enum { WRAPUP_LEAVES, WRAPUP_APPLIES } result;
 };

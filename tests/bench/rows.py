@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import caching
 import measure
 import planned
 
@@ -284,6 +285,9 @@ def run_all(bench, quick, only):
     for review in (False,) if quick else (False, True):
         add("plan of %d steps in trees, %s" % (len(planned.STEPS), "reviewed" if review else "no review"), planned.measure_plan,
             review, 1 if quick else 3)
+    for model, depth, most in caching.ROWS[:1 if quick else None]:
+        add("prompt cache, %d children, %s%s" % (caching.CHILDREN, model, "" if depth > 1 else ", tools unlike the parent's"),
+            caching.measure_caching, model, depth, most)
     for context in (False, True):
         for children in FANS[:3 if quick and context else 4 if quick else 5]:
             name = "K=%d, %d tool turns%s" % (children, TOOL_TURNS, ", 30 KB requests" if context else "")

@@ -177,7 +177,8 @@ class Shown(unittest.TestCase):
         with ModelServer(script) as server, Workspace({}) as space:
             config = space.root / "prices.yaml"
             config.write_text(CONFIG.format(api="openai", url=server.url, window=32768, more=prices))
-            run_id = json_lines(space.run(["run", "--config", str(config), "--json", "ROOT"], env=KEY).stdout)[-1]["run_id"]
+            done = space.run(["run", "--config", str(config), "ROOT"], env=KEY)
+            run_id = "last"
             text = space.run(["show", run_id]).stdout
             shown = json_lines(space.run(["show", run_id, "--json"]).stdout)[0]
             report = space.run(["show", run_id, "--report"]).stdout
@@ -185,6 +186,7 @@ class Shown(unittest.TestCase):
         saved = 3 * (600 * 2.7 - 300 * 0.75) / 1e6
         self.assertRegex(text, r"(?m)^input +3000 tokens, 1800 \(60 %\) from the cache, saved \$0\.004185$")
         self.assertIn(" 60 % cached", text)
+        self.assertIn("  60 % of input cached  1 child  ", done.stdout)
         self.assertEqual({key: shown["input"][key] for key in ("input_tokens", "cached_tokens", "cache_write_tokens", "hit_rate")},
                          {"input_tokens": 3000, "cached_tokens": 1800, "cache_write_tokens": 900, "hit_rate": 0.6})
         self.assertAlmostEqual(shown["input"]["saved_usd"], saved, 12)
