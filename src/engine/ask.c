@@ -221,9 +221,11 @@ static void refuse(struct live *live, const struct effect *effect, const struct 
 static struct str client_id(const struct live *live, const struct agent *agent, char *out,
                             size_t size)
 {
-    int n = snprintf(out, size, "%.*s-%u-%lld-%lld-%llu%s", STR_FMT(id_str(&live->id)), agent->no,
+    /* A summary that had to be asked for again is another request of the same turn. */
+    size_t asked = agent->compact_at != 0 ? agent->message_count - agent->compact_at : 0;
+    int n = snprintf(out, size, "%.*s-%u-%lld-%lld-%llu-%zu", STR_FMT(id_str(&live->id)), agent->no,
                      (long long)agent->attempt, (long long)agent->account.turns,
-                     (unsigned long long)agent->generation, agent->compact_at != 0 ? "-c" : "");
+                     (unsigned long long)agent->generation, asked);
     return (struct str){out, n > 0 && (size_t)n < size ? (size_t)n : 0};
 }
 
