@@ -67,7 +67,7 @@ static const char *budget_source(const struct explained *x, const char *key)
                    ? "config"
                    : "a quarter of the model's window";
     if (strcmp(key, "wall_ms") == 0)
-        return x->role ? "role" : setting_source(child->wall_ms, built_in->wall_ms);
+        return x->child.execution.budget.wall_ms != UNLIMITED ? "config" : "built-in";
     if (strcmp(key, "tokens") == 0)
         return setting_source(child->tokens, built_in->tokens);
     if (strcmp(key, "cost_usd") == 0)
@@ -98,7 +98,17 @@ static const char *retries_source(const struct explained *x)
 
 static const char *attempt_source(const struct explained *x)
 {
-    return setting_source(x->settings->attempt_timeout_ms, x->defaults.attempt_timeout_ms);
+    return x->child.execution.attempt_timeout_ms != UNLIMITED ? "config" : "built-in";
+}
+
+static const char *silence_source(const struct explained *x)
+{
+    return x->settings->idle_timeout_ms > 0 ? "config" : x->role ? "role" : "built-in";
+}
+
+static const char *most_source(const struct explained *x)
+{
+    return setting_source(x->settings->max_wall_ms, x->defaults.max_wall_ms);
 }
 
 static const char *gate_source(const struct explained *x)
@@ -177,6 +187,8 @@ static const struct value_row rows[] = {
     {"permissions", "max_delegation_depth", NULL, "config"},
     {"permissions", "spawn_roles", spawn_source, NULL},
     {"execution", "attempt_timeout_ms", attempt_source, NULL},
+    {"execution", "idle_timeout_ms", silence_source, NULL},
+    {"execution", "max_wall_ms", most_source, NULL},
     {"execution", "max_retries", retries_source, NULL},
     {"execution", "working_directory", NULL, "parent"},
     {"isolation", "strategy", NULL, "built-in"},

@@ -285,9 +285,9 @@ static void show_child(struct output *output, const struct priced *child)
     buf_printf(&line, "%.*s (%.*s, %.*s): at most ", STR_FMT(child->id),
                STR_FMT(contract->agent.role), STR_FMT(contract->model.model));
     add_most(&line, &child->most);
-    if (contract->execution.budget.wall_ms != UNLIMITED) {
+    if (contract_deadline_ms(contract) != UNLIMITED) {
         buf_text(&line, ", ");
-        text_duration(&line, contract->execution.budget.wall_ms);
+        text_duration(&line, contract_deadline_ms(contract));
     }
     buf_text(&line, "\n  tools: ");
     add_list(&tools, &contract->permissions.allowed_tools, "none");

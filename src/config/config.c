@@ -33,6 +33,7 @@ static const struct {
     {KEY_CHILD_WALL, offsetof(struct settings, child.wall_ms)},
     {KEY_ATTEMPT_TIMEOUT, offsetof(struct settings, attempt_timeout_ms)},
     {KEY_MAX_RETRIES, offsetof(struct settings, max_retries)},
+    {KEY_MAX_WALL, offsetof(struct settings, max_wall_ms)},
     {KEY_IDLE_TIMEOUT, offsetof(struct settings, idle_timeout_ms)},
     {KEY_PLAN_ROUNDS, offsetof(struct settings, review_rounds)},
     {KEY_PLAN_APPROVAL, offsetof(struct settings, approval_timeout_ms)},
@@ -202,6 +203,11 @@ static int read_flags(struct loader *loader)
     return 0;
 }
 
+static int is_set(const struct config_entries *entries, enum config_key_id key)
+{
+    return config_entries_find(entries, key, STR(""), 0) != NULL ? SWITCH_ON : SWITCH_OFF;
+}
+
 static void fill_settings(struct config *config)
 {
     struct settings *settings = &config->settings;
@@ -210,6 +216,8 @@ static void fill_settings(struct config *config)
         int64_t *slot = (int64_t *)(void *)((char *)settings + slots[i].offset);
         *slot = config_entries_value(entries, slots[i].key).number;
     }
+    settings->child_timeout_set = is_set(entries, KEY_CHILD_WALL);
+    settings->attempt_timeout_set = is_set(entries, KEY_ATTEMPT_TIMEOUT);
     settings->sub_agent_enabled =
         config_entries_value(entries, KEY_SUB_AGENT_ENABLED).number ? SWITCH_ON : SWITCH_OFF;
     settings->inherit_mode =

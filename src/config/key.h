@@ -127,17 +127,19 @@ enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_AD
     X(CHILD_CONTEXT, "sub_agent.default_budget.max_tokens", LIMIT, NARROWS, "null", 1024, 100000000, \
       "Tokens of one request of a child. null: a quarter of the model's window.") \
     X(CHILD_WALL, "sub_agent.default_budget.timeout_ms", MILLISECONDS, NARROWS, "60000", 5000, 2678400000, \
-      "Time of a child, all attempts together.") \
+      "Time of a child, all attempts together. The default measures silence instead: an attempt whose model stops in the middle of an answer for that long ends. A value set here is a wall.") \
     X(INHERIT_MODE, "sub_agent.inherit_mode", SWITCH, NARROWS, "true", 0, 1, \
       "Whether a child works in its parent's mode.") \
     X(GATE, "sub_agent.gate", GATE, NARROWS, "parent", 0, 0, \
       "`parent`: the parent is told about a failed child and decides. `run`: a failed child fails the run.") \
     X(ATTEMPT_TIMEOUT, "sub_agent.attempt_timeout_ms", MILLISECONDS, NARROWS, "90000", 5000, 2678400000, \
-      "Time of one attempt of a child.") \
+      "Time of one attempt of a child, where it is set here. The default is no wall: it measures silence where `default_budget.timeout_ms` is a wall.") \
+    X(MAX_WALL, "sub_agent.max_wall_ms", MILLISECONDS, NARROWS, "900000", 5000, 2678400000, \
+      "Time of a child whose limit nobody set, whatever signs of life it shows. Never more than what its parent has left.") \
     X(MAX_RETRIES, "sub_agent.max_retries", COUNT, NARROWS, "1", 0, 100, \
       "How often a child that failed is started again.") \
     X(IDLE_TIMEOUT, "sub_agent.idle_timeout_ms", IDLE, NARROWS, "0", 1000, 2678400000, \
-      "How long an attempt of a child may show no sign of life: no token, no progress of a tool. Then it ends like one that timed out. 0: any time.") \
+      "How long an attempt of a child may show no sign of life: no byte of an answer, no progress of a tool. Then it ends like one that timed out. Waiting for the first byte and running tools count. 0: the built-in limits of `default_budget.timeout_ms` and `attempt_timeout_ms` measure silence, where they do not count.") \
     X(REUSE, "sub_agent.cache", SWITCH, NARROWS, "true", 0, 1, \
       "Whether a task that a child with reading tools alone has done already is answered with that child's result, as long as nothing was changed since.") \
     X(CLOSE_ON_COMPLETION, "sub_agent.close_on_completion", SWITCH, NARROWS, "true", 0, 1, \

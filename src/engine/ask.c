@@ -115,7 +115,7 @@ static void on_delta(void *user, struct str text)
 static void on_progress(void *user)
 {
     struct asking *asking = user;
-    flight_alive(&asking->flight);
+    flight_answers(&asking->flight);
 }
 
 static void on_waiting(void *user, struct str reason)

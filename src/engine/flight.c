@@ -28,7 +28,7 @@ void flight_init(struct flight *flight, struct live *live, const struct effect *
     live->flights = flight;
     live->engine->flights++;
     flight_alive(flight);
-    idle_arm(live);
+    idle_arm(live, flight);
 }
 
 void flight_unlink(struct flight *flight)

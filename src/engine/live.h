@@ -109,6 +109,7 @@ struct flight {
     void (*abort)(struct flight *flight);
     atomic_int_least64_t alive_at; /* its last sign of life, or FLIGHT_WAITS */
     int64_t told_at;               /* when its run was last told that it is idle */
+    bool answers;                  /* a model request: bytes of its answer have come */
 };
 #define FLIGHT_WAITS INT64_MAX /* for its turn: it cannot show any */
 void flight_init(struct flight *flight, struct live *live, const struct effect *effect,
@@ -122,7 +123,9 @@ void flight_release(struct flight *flight);
 /* idle.c */
 void flight_alive(struct flight *flight); /* any thread */
 void flight_waits(struct flight *flight);
-void idle_arm(struct live *live); /* an effect has begun: it will be looked at */
+void flight_answers(struct flight *flight); /* a byte of a model's answer came; loop thread */
+/* The effect can be silent from now on: it will be looked at. */
+void idle_arm(struct live *live, const struct flight *flight);
 
 /* wake.c: a datagram socket that others write one byte to when there is something in the inbox. */
 struct wake *wake_new(struct engine *engine, struct err *err);

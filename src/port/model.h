@@ -81,7 +81,7 @@ struct model_callbacks {
     /* The request waits for the provider; reason: "429", "64 at once"; empty: it waits no longer, and
      * leaves. Also from inside start(). For display only: must not call the port. May be NULL. */
     void (*waiting)(void *user, struct str reason);
-    /* More of the answer came, whatever it is: text, reasoning, a call. A sign of life; must not call the port. May be NULL. */
+    /* Bytes of the answer came, whatever they are. A sign of life; must not call the port. May be NULL. */
     void (*progress)(void *user);
 };
 

@@ -188,7 +188,7 @@ class Idle(One):
                    "sub_agent: {idle_timeout_ms: 1s, max_retries: 0}\n")
         (failed,) = self.of("agent.subagent_failed")
         self.assertEqual(failed["outcome"], "timeout")
-        self.assertRegex(failed["error"], r"idle: nothing came for \d+\.\d s from its model")
+        self.assertRegex(failed["error"], r"no sign of life for \d+\.\d s from its model: sub_agent\.idle_timeout_ms")
 
     def test_one_that_goes_on_slowly_is_not_idle(self):
         """Of reasoning, too: it is no text, and a sign of life."""

@@ -29,7 +29,7 @@ class Timeout(unittest.TestCase):
 
     def parts(self, error):
         """Seconds by what they were spent on, and their sum."""
-        match = re.fullmatch(r"timed out after (\d+\.\d) s: (.*) \((.*) of (\d+) ms is used up\)", error)
+        match = re.fullmatch(r"timed out after (\d+\.\d) s: (.*) \((.*) of (\d+) ms is used up: [^()]+\)", error)
         self.assertIsNotNone(match, error)
         parts = dict(reversed(part.split(" s ")) for part in match[2].split(", "))
         parts = {name: float(seconds) for name, seconds in parts.items()}

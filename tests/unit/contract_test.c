@@ -53,12 +53,12 @@ static void the_document_has_all_sections_and_keys_in_order(void **state)
         "\"can_spawn_children\":true",
         "\"max_delegation_depth\":2",
         "\"spawn_roles\":null",
-        "\"execution\":{\"attempt_timeout_ms\":90000",
+        "\"execution\":{\"attempt_timeout_ms\":null",
         "\"max_retries\":1",
         "\"close_on_completion\":true",
         "\"working_directory\":\".\"",
         "\"budget\":{\"tool_calls\":15,\"turns\":null,\"context_tokens\":8192,\"tokens\":null,",
-        "\"cost_usd\":1,\"wall_ms\":60000}",
+        "\"cost_usd\":1,\"wall_ms\":null}",
         "\"isolation\":{\"strategy\":\"shared\"",
         "\"base_ref\":null",
         "\"ownership\":null",
@@ -143,7 +143,7 @@ static void a_damaged_document_is_refused_and_permits_nothing(void **state)
         {"\"tool_calls\":100", "\"tool_calls\":1.5", "execution.budget.tool_calls"},
         {"\"cost_usd\":1", "\"cost_usd\":-1", "execution.budget.cost_usd"},
         {"\"cost_usd\":1", "\"cost_usd\":1e300", "execution.budget.cost_usd"},
-        {"\"wall_ms\":60000", "\"wall_ms\":60000,\"wall\":1", "execution.budget: unknown key"},
+        {"\"wall_ms\":null", "\"wall_ms\":null,\"wall\":1", "execution.budget: unknown key"},
         {"\"depth\":1", "\"depth\":1,\"depth\":0", "twice"},
         {"\"door\":\"spawn_agent\"", "\"door\":\"window\"", "receipt.door"},
         {"\"by\":\"config\"", "\"by\":7", "receipt.clamps.0.by"},
@@ -209,7 +209,9 @@ static void contract_within_names_the_dimension_that_is_wider(void **state)
     WIDER(wide.agent.depth = 0, "depth");
     WIDER(wide.permissions.max_delegation_depth = 3, "depth");
     WIDER(wide.execution.budget.cost_nano = UNLIMITED, "cost");
-    WIDER(wide.execution.budget.wall_ms = UNLIMITED, "wall");
+    WIDER(wide.execution.budget.wall_ms = 900001, "wall");
+    WIDER(wide.execution.max_wall_ms = 0, "wall");
+    WIDER(wide.execution.max_wall_ms = 900001, "wall");
     f->root.execution.budget.tokens = 10;
     WIDER(wide.execution.budget.tokens = 11, "tokens");
     f->root.permissions.spawn_roles = LIST("reviewer");

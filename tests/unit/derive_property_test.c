@@ -98,6 +98,9 @@ static void random_settings(struct world *w)
     s->root.tokens = random_limit(w, 100000);
     s->root.cost_nano = random_limit(w, 2000000000);
     s->root.wall_ms = random_limit(w, 900000);
+    s->child_timeout_set = (int)pick(w, 2);
+    s->attempt_timeout_set = (int)pick(w, 2);
+    s->max_wall_ms = 5000 + (int64_t)pick(w, 2000000);
     s->child.tokens = random_limit(w, 50000);
     if (pick(w, 2)) {
         s->available_tools = random_list(w, random_tool, 40);
@@ -305,6 +308,13 @@ static bool no_more(int64_t child, int64_t bound)
     return bound < 0 || (child >= 0 && child <= bound);
 }
 
+/* How long an agent may take in all. */
+static int64_t whole_time(const struct contract *contract)
+{
+    int64_t wall = contract->execution.budget.wall_ms, most = contract->execution.max_wall_ms;
+    return wall != UNLIMITED ? wall : most > 0 ? most : UNLIMITED;
+}
+
 static const char *second_check(const struct contract *child, const struct contract *parent,
                                 const struct facts *facts, const struct settings *settings)
 {
@@ -353,8 +363,13 @@ static const char *second_check(const struct contract *child, const struct contr
         return "tokens";
     if (!no_more(c->cost_nano, p->cost_nano) || !no_more(c->cost_nano, facts->remaining_cost_nano))
         return "cost";
-    if (!no_more(c->wall_ms, p->wall_ms) || !no_more(c->wall_ms, facts->remaining_wall_ms))
+    int64_t whole = whole_time(child);
+    if (!no_more(whole, whole_time(parent)) || !no_more(whole, facts->remaining_wall_ms))
         return "wall time";
+    if (whole == UNLIMITED && settings->max_wall_ms > 0)
+        return "a child without an end";
+    if (c->wall_ms == UNLIMITED && child->execution.idle_timeout_ms == 0)
+        return "neither a wall nor a limit of silence";
     if (c->tool_calls < 1 || c->tool_calls > settings->hard_stop_at)
         return "tool calls";
     return NULL;

@@ -102,12 +102,98 @@ static void a_child_has_the_default_budget(void **state)
     derive_ok(f);
     assert_int_equal(f->child.execution.budget.tool_calls, 15);
     assert_int_equal(f->child.execution.budget.context_tokens, 8192);
-    assert_int_equal(f->child.execution.budget.wall_ms, 60000);
     assert_int_equal(f->child.execution.budget.tokens, UNLIMITED);
     assert_int_equal(f->child.execution.budget.cost_nano, NANO_PER_DOLLAR);
-    assert_int_equal(f->child.execution.attempt_timeout_ms, 90000);
     assert_int_equal(f->child.execution.max_retries, 1);
     assert_int_equal(f->child.receipt.clamp_count, 0);
+}
+
+/* Time limits (CONTRACT.md, "timeouts"): what somebody set is a wall, what is built in is silence. */
+
+static void check_times(const struct fixture *f, int64_t wall, int64_t idle, int64_t max,
+                        int64_t attempt)
+{
+    assert_int_equal(f->child.execution.budget.wall_ms, wall);
+    assert_int_equal(f->child.execution.idle_timeout_ms, idle);
+    assert_int_equal(f->child.execution.max_wall_ms, max);
+    assert_int_equal(f->child.execution.attempt_timeout_ms, attempt);
+}
+
+static void a_built_in_time_limit_measures_silence(void **state)
+{
+    struct fixture *f = *state;
+    derive_ok(f);
+    check_times(f, UNLIMITED, 60000, 900000, UNLIMITED);
+    assert_int_equal(contract_deadline_ms(&f->child), 900000);
+    f->request.role = STR("executor");
+    derive_ok(f);
+    check_times(f, UNLIMITED, 300000, 900000, UNLIMITED);
+}
+
+static void a_time_limit_of_the_call_is_a_wall(void **state)
+{
+    struct fixture *f = *state;
+    f->request.asked.wall_ms = 200000;
+    derive_ok(f);
+    /* Its attempts have no wall, so the built-in 90 s of an attempt measure silence. */
+    check_times(f, 200000, 90000, 200000, UNLIMITED);
+    f->request.role = STR("executor");
+    derive_ok(f);
+    check_times(f, 200000, 90000, 200000, UNLIMITED);
+    f->request.attempt_timeout_ms = 8000;
+    derive_ok(f);
+    check_times(f, 200000, 0, 200000, 8000);
+}
+
+static void a_line_in_config_is_a_wall_even_with_the_built_in_value(void **state)
+{
+    struct fixture *f = *state;
+    f->settings.child_timeout_set = SWITCH_ON;
+    derive_ok(f);
+    check_times(f, 60000, 90000, 60000, UNLIMITED);
+    f->settings.attempt_timeout_set = SWITCH_ON;
+    derive_ok(f);
+    check_times(f, 60000, 0, 60000, 90000);
+    /* The role's own limit is chosen before config's. */
+    f->request.role = STR("executor");
+    derive_ok(f);
+    check_times(f, UNLIMITED, 300000, 900000, 90000);
+}
+
+static void a_silence_limit_of_config_replaces_the_built_in_one(void **state)
+{
+    struct fixture *f = *state;
+    f->settings.idle_timeout_ms = 240000;
+    derive_ok(f);
+    check_times(f, UNLIMITED, 240000, 900000, UNLIMITED);
+}
+
+static void the_whole_is_bounded_by_what_the_parent_has_left(void **state)
+{
+    struct fixture *f = *state;
+    f->facts.remaining_wall_ms = 20000;
+    derive_ok(f);
+    check_times(f, UNLIMITED, 60000, 20000, UNLIMITED);
+    assert_int_equal(f->child.receipt.clamp_count, 0);
+    f->facts.remaining_wall_ms = 0;
+    derive_fails(f, ERR_BUDGET, "nothing is left of the parent's wall_ms");
+}
+
+static void the_prompt_tells_the_time_that_holds(void **state)
+{
+    struct fixture *f = *state;
+    struct buf text;
+    buf_init(&text, 1 << 20);
+    derive_ok(f);
+    contract_prompt(&f->child, &f->request, STR("/w"), &text);
+    assert_non_null(
+        strstr(arena_copy(&f->arena, buf_view(&text)).p, "You have at most 900 seconds."));
+    buf_clear(&text);
+    f->request.asked.wall_ms = 200000;
+    derive_ok(f);
+    contract_prompt(&f->child, &f->request, STR("/w"), &text);
+    assert_non_null(strstr(arena_copy(&f->arena, buf_view(&text)).p, "You have 200 seconds."));
+    buf_release(&text);
 }
 
 static void the_calls_numbers_win_over_defaults(void **state)
@@ -347,7 +433,7 @@ static void a_roles_row_becomes_the_contract(void **state)
     derive_ok(f);
     assert_int_equal(f->child.execution.budget.tool_calls, 15);
     assert_int_equal(f->child.execution.budget.context_tokens, 12500);
-    assert_int_equal(f->child.execution.budget.wall_ms, 300000);
+    assert_int_equal(f->child.execution.idle_timeout_ms, 300000);
     assert_int_equal(f->child.permissions.allowed_tools.n, 9);
     assert_int_equal(f->child.permissions.write_paths.n, 0);
     assert_int_equal(f->child.permissions.can_spawn_children, SPAWN_NEVER);
@@ -432,6 +518,7 @@ static void limits_are_clamped_to_what_the_parent_has_left(void **state)
     f->facts.remaining_tokens = 3000;
     f->facts.remaining_cost_nano = 250000000;
     f->facts.remaining_wall_ms = 20000;
+    f->settings.child_timeout_set = SWITCH_ON;
     derive_ok(f);
     assert_int_equal(f->child.execution.budget.tokens, 3000);
     assert_int_equal(f->child.execution.budget.cost_nano, 250000000);
@@ -558,6 +645,12 @@ int main(void)
         TEST(a_permission_in_config_overrides_a_cell),
         TEST(a_model_outside_the_allowed_ones_cannot_be_the_roots),
         TEST(a_child_has_the_default_budget),
+        TEST(a_built_in_time_limit_measures_silence),
+        TEST(a_time_limit_of_the_call_is_a_wall),
+        TEST(a_line_in_config_is_a_wall_even_with_the_built_in_value),
+        TEST(a_silence_limit_of_config_replaces_the_built_in_one),
+        TEST(the_whole_is_bounded_by_what_the_parent_has_left),
+        TEST(the_prompt_tells_the_time_that_holds),
         TEST(the_calls_numbers_win_over_defaults),
         TEST(tool_calls_are_clamped_to_the_hard_stop_with_a_record),
         TEST(senseless_numbers_are_refused_verbatim),

@@ -131,6 +131,7 @@ static void a_roles_own_list_holds_in_their_place(void **state)
 static void a_timeout_stops_the_checks_and_no_late_answer_counts(void **state)
 {
     struct rig *rig = *state;
+    rig_walls(rig);
     rig->settings.max_retries = 0;
     begin(rig);
     rig_say(rig, 1, "built");
@@ -162,6 +163,7 @@ static void after_a_crash_the_checks_run_again(void **state)
 static void a_crash_while_it_is_stopped_leaves_nothing_waiting(void **state)
 {
     struct rig *rig = *state;
+    rig_walls(rig);
     rig->settings.max_retries = 0;
     begin(rig);
     rig_say(rig, 1, "built");

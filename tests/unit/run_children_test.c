@@ -251,6 +251,7 @@ static void aborted(struct rig *rig, uint32_t no, const char *partial)
 static void a_childs_wall_time_stops_it_and_keeps_what_it_had(void **state)
 {
     struct rig *rig = *state;
+    rig_walls(rig);
     one_child(rig);
     CALLS(rig, 1, {"read", "{\"path\":\"a\"}"}, {"read", "{\"path\":\"b\"}"});
     rig_result(rig, 1, 0, "fine");
@@ -300,6 +301,7 @@ static void a_child_without_a_wall_time_is_not_stopped_by_one(void **state)
 static void a_tool_of_a_timed_out_child_is_aborted_too(void **state)
 {
     struct rig *rig = *state;
+    rig_walls(rig);
     one_child(rig);
     CALLS(rig, 1, {"read", "{\"path\":\"a\"}"}, {"read", "{\"path\":\"b\"}"});
     rig_skip(rig);
@@ -324,6 +326,7 @@ static void a_child_made_when_its_parents_time_is_just_over_gets_none(void **sta
 static void a_childs_wall_time_is_no_longer_than_what_its_parent_has_left(void **state)
 {
     struct rig *rig = *state;
+    rig_walls(rig);
     rig_start(rig, "do it");
     rig->now += 15 * 60 * 1000 - 7000;
     CALLS(rig, 0, SPAWN("short"));

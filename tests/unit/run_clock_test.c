@@ -16,6 +16,7 @@ static void busy(struct rig *rig, uint32_t no, int64_t retry_after_ms)
 static void a_child_that_waits_for_its_provider_does_not_use_up_its_time(void **state)
 {
     struct rig *rig = *state;
+    rig_walls(rig);
     rig_start(rig, "do it");
     CALLS(rig, 0, SPAWN("a part"));
     rig->now += 20000;
@@ -62,6 +63,7 @@ static void a_parent_that_works_itself_uses_its_time(void **state)
 static void waiting_for_a_slot_again_does_not_count(void **state)
 {
     struct rig *rig = *state;
+    rig_walls(rig);
     rig->settings.max_concurrent = 1;
     rig_open_doors(rig);
     rig_start(rig, "do it");
@@ -76,6 +78,7 @@ static void waiting_for_a_slot_again_does_not_count(void **state)
 static void a_crash_keeps_what_is_left_and_does_not_lengthen_a_pause(void **state)
 {
     struct rig *rig = *state;
+    rig_walls(rig);
     rig_start(rig, "do it");
     CALLS(rig, 0, SPAWN("a part"));
     rig->now += 20000;

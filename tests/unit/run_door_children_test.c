@@ -448,7 +448,7 @@ static void a_role_gives_the_child_what_the_specification_says(void **state)
         assert_string_equal(got, expected);
         assert_int_equal(contract->execution.budget.tool_calls, rows[i].calls);
         assert_int_equal(contract->execution.budget.context_tokens, rows[i].characters / 4);
-        assert_int_equal(contract->execution.budget.wall_ms, 300000);
+        assert_int_equal(contract->execution.idle_timeout_ms, 300000);
         assert_int_equal(contract->permissions.spawn_roles.n, rows[i].spawns[0] ? 1 : 0);
         rig_say(rig, i + 1, "done");
     }

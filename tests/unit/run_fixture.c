@@ -54,6 +54,11 @@ int rig_setup(void **state)
     return 0;
 }
 
+void rig_walls(struct rig *rig)
+{
+    rig->settings.child_timeout_set = rig->settings.attempt_timeout_set = SWITCH_ON;
+}
+
 void rig_open_doors(struct rig *rig)
 {
     static const char *const more[] = {

@@ -36,6 +36,9 @@ int rig_teardown(void **state);
 /* Before rig_start: all delegation tools, and the tools that roles name. */
 void rig_open_doors(struct rig *rig);
 
+/* Before rig_start: the default time of children is a wall, as if a line in config set it. */
+void rig_walls(struct rig *rig);
+
 /* --- inputs ---------------------------------------------------------------------------------------- */
 
 void rig_input(struct rig *rig, struct input *input); /* `now` is filled in */

@@ -229,6 +229,7 @@ static void a_resume_waits_only_the_rest_of_what_the_server_asked_for(void **sta
 static void time_without_an_owner_is_not_the_agents_time(void **state)
 {
     struct rig *rig = *state;
+    rig_walls(rig);
     rig_start(rig, "do it");
     CALLS(rig, 0, SPAWN("x"));
     rig->now += 50000;

@@ -159,6 +159,7 @@ static void in_the_last_turn_an_answer_that_matches_counts(void **state)
 static void a_timeout_keeps_what_was_written(void **state)
 {
     struct rig *rig = *state;
+    rig_walls(rig);
     rig->settings.max_retries = 0;
     review(rig);
     rig_say(rig, 1, "no json");

@@ -56,6 +56,7 @@ static void check_error(const struct rig *rig, uint32_t no, const char *error)
 static void a_timeout_says_where_its_seconds_went(void **state)
 {
     struct rig *rig = *state;
+    rig_walls(rig);
     one_child(rig);
     reply_after(rig, 1, (struct times){12100, 30000, 52300}, "read");
     rig->now += 5100;
@@ -64,7 +65,8 @@ static void a_timeout_says_where_its_seconds_went(void **state)
     aborted(rig, 1, (struct times){0, -1, 2600});
     check_error(rig, 1,
                 "timed out after 60.0 s: 12.1 s waiting for admission, 32.6 s for the first token, "
-                "10.2 s for tokens, 5.1 s in tools (wall time of 60000 ms is used up)");
+                "10.2 s for tokens, 5.1 s in tools (wall time of 60000 ms is used up: "
+                "sub_agent.default_budget.timeout_ms)");
     rig_contains(rig_last(rig, 0, EVENT_TOOL_FINISHED)->text,
                  "[TIMEOUT] Sub-agent failed: timed out after 60.0 s: 12.1 s waiting");
     rig_contains(rig_last(rig, 1, EVENT_SUBAGENT_CLOSED)->result, "\"error\":\"timed out after");
@@ -73,23 +75,26 @@ static void a_timeout_says_where_its_seconds_went(void **state)
 static void a_request_that_never_left_was_waiting_for_admission(void **state)
 {
     struct rig *rig = *state;
+    rig_walls(rig);
     one_child(rig);
     rig_pass(rig, 60000);
     aborted(rig, 1, (struct times){60000, -1, 60000});
     check_error(rig, 1,
                 "timed out after 60.0 s: 60.0 s waiting for admission (wall time of 60000 ms is "
-                "used up)");
+                "used up: sub_agent.default_budget.timeout_ms)");
 }
 
 static void time_that_no_fact_explains_is_named_as_the_rest(void **state)
 {
     struct rig *rig = *state;
+    rig_walls(rig);
     one_child(rig);
     rig_pass(rig, 60000);
     aborted(rig, 1, (struct times){0, 1000, 58000}); /* two seconds until it was durable */
     check_error(rig, 1,
                 "timed out after 60.0 s: 1.0 s for the first token, 57.0 s for tokens, 2.0 s for "
-                "everything else (wall time of 60000 ms is used up)");
+                "everything else (wall time of 60000 ms is used up: "
+                "sub_agent.default_budget.timeout_ms)");
 }
 
 static void the_root_says_how_long_it_waited_for_its_children(void **state)
@@ -105,7 +110,8 @@ static void the_root_says_how_long_it_waited_for_its_children(void **state)
     aborted(rig, 1, (struct times){0, -1, 17000});
     check_error(rig, 0,
                 "timed out after 20.0 s: 0.5 s for the first token, 0.5 s for tokens, 2.0 s in "
-                "tools, 17.0 s waiting for sub-agents (wall time of 20000 ms is used up)");
+                "tools, 17.0 s waiting for sub-agents (wall time of 20000 ms is used up: "
+                "budget.wall_ms)");
 }
 
 static void an_attempt_counts_its_own_seconds_only(void **state)
@@ -122,12 +128,14 @@ static void an_attempt_counts_its_own_seconds_only(void **state)
     aborted(rig, 1, (struct times){1000, -1, 10000});
     check_error(rig, 1,
                 "timed out after 10.0 s: 1.0 s waiting for admission, 9.0 s for the first token "
-                "(the time of one attempt of 10000 ms is used up)");
+                "(the time of one attempt of 10000 ms is used up: "
+                "sub_agent.attempt_timeout_ms)");
 }
 
 static void pauses_between_tries_are_named(void **state)
 {
     struct rig *rig = *state;
+    rig_walls(rig);
     one_child(rig);
     struct model_failure failure = {
         .class = ERR_RETRY, .retry_after_ms = 50000, .message = STR("busy"), .usage = USAGE_NONE};
@@ -149,6 +157,7 @@ static void pauses_between_tries_are_named(void **state)
 static void time_without_an_owner_is_not_counted_and_a_lost_request_is_only_a_request(void **state)
 {
     struct rig *rig = *state;
+    rig_walls(rig);
     one_child(rig);
     reply_after(rig, 1, (struct times){0, 1000, 2000}, "read");
     rig->now += 8000;
@@ -158,17 +167,19 @@ static void time_without_an_owner_is_not_counted_and_a_lost_request_is_only_a_re
     aborted(rig, 1, (struct times){0, -1, 50000});
     check_error(rig, 1,
                 "timed out after 60.0 s: 51.0 s for the first token, 1.0 s for tokens, 8.0 s in "
-                "tools (wall time of 60000 ms is used up)");
+                "tools (wall time of 60000 ms is used up: "
+                "sub_agent.default_budget.timeout_ms)");
 }
 
 /* Logs of before: they must replay byte for byte. */
 static void a_run_whose_requests_tell_no_times_says_only_that_the_time_is_used_up(void **state)
 {
     struct rig *rig = *state;
+    rig_walls(rig);
     one_child(rig);
     rig_pass(rig, 60000);
     aborted(rig, 1, (struct times){0, -1, 0});
-    check_error(rig, 1, "wall time of 60000 ms is used up");
+    check_error(rig, 1, "wall time of 60000 ms is used up: sub_agent.default_budget.timeout_ms");
 }
 
 static void the_times_of_a_request_are_in_the_log_and_absent_where_they_are_not_known(void **state)

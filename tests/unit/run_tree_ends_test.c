@@ -94,6 +94,7 @@ static void a_failed_child_holds_back_nobody_while_its_work_is_kept(void **state
 static void a_child_that_timed_out_is_kept(void **state)
 {
     struct rig *rig = *state;
+    rig_walls(rig);
     rig->settings.max_retries = 0;
     one(rig);
     rig_pass(rig, 60000);

@@ -184,7 +184,7 @@ static bool cost_within(const struct contract *child, const struct contract *par
 
 static bool wall_within(const struct contract *child, const struct contract *parent)
 {
-    return limit_within(child->execution.budget.wall_ms, parent->execution.budget.wall_ms);
+    return limit_within(contract_deadline_ms(child), contract_deadline_ms(parent));
 }
 
 static const struct {

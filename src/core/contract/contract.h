@@ -68,8 +68,8 @@ struct contract {
         struct list spawn_roles;
     } permissions;
     struct {
-        int64_t attempt_timeout_ms, max_retries;
-        int64_t idle_timeout_ms; /* 0: nothing is idle */
+        int64_t attempt_timeout_ms, max_retries; /* attempt: UNLIMITED where nobody set it */
+        int64_t idle_timeout_ms;                 /* silence that ends an attempt; 0: any time */
         int64_t
             max_wall_ms; /* the whole never passes this, whatever shows signs of life; 0: no such limit */
         enum { CLOSE_HELD, CLOSE_ON_COMPLETION } close;
@@ -169,6 +169,9 @@ void contract_own(struct arena *arena, const struct contract *like, struct contr
  * as code. */
 int contract_within(const struct contract *child, const struct contract *parent,
                     struct str *dimension);
+
+/* How long the agent may take in all: wall_ms where it is set, else max_wall_ms; UNLIMITED. */
+int64_t contract_deadline_ms(const struct contract *contract);
 
 /* The contract's own decision about a tool's normal name: PERMIT_DENY for everything that it
  * does not name. */

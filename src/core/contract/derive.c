@@ -20,7 +20,6 @@ enum {
     TITLE_CHARACTERS = 120,
     NAME_CHARACTERS = 64,
     TIMEOUT_MS_MIN = 5000,
-    ROLE_WALL_MS = 300000,
     CHARACTERS_PER_TOKEN = 4,
 };
 
@@ -275,9 +274,7 @@ static int layer_settings(struct derivation *d, struct err *err)
     int64_t window = model_window(d->model);
     if (d->limits.context_tokens == UNLIMITED && window != UNLIMITED)
         d->limits.context_tokens = window / 4;
-    d->out->execution.attempt_timeout_ms = d->settings->attempt_timeout_ms;
     d->out->execution.max_retries = d->settings->max_retries;
-    d->out->execution.idle_timeout_ms = d->settings->idle_timeout_ms;
     return 0;
 }
 
@@ -288,7 +285,6 @@ static int layer_root_settings(struct derivation *d, struct err *err)
     d->limits.context_tokens = model_window(d->model);
     if (!model_is_priced(d->model))
         d->limits.cost_nano = UNLIMITED;
-    d->out->execution.attempt_timeout_ms = d->settings->attempt_timeout_ms;
     d->out->execution.max_retries = d->settings->max_retries;
     return 0;
 }
@@ -310,7 +306,6 @@ static int layer_role(struct derivation *d, struct err *err)
         return 0;
     d->limits.tool_calls = d->role->tool_calls;
     d->limits.context_tokens = d->role->context_chars / CHARACTERS_PER_TOKEN;
-    d->limits.wall_ms = ROLE_WALL_MS;
     d->tools = list_split(d->arena, d->role->tools);
     const struct list *has = &d->parent->permissions.allowed_tools;
     for (size_t i = 0; d->role->spawn_roles[0] && i < has->n; i++) {
@@ -339,8 +334,6 @@ static int layer_call(struct derivation *d, struct err *err)
     overlay(&d->limits.context_tokens, asked->context_tokens);
     overlay(&d->limits.tokens, asked->tokens);
     overlay(&d->limits.cost_nano, asked->cost_nano);
-    overlay(&d->limits.wall_ms, asked->wall_ms);
-    overlay(&d->out->execution.attempt_timeout_ms, d->request->attempt_timeout_ms);
     overlay(&d->out->execution.max_retries, d->request->max_retries);
     if (d->request->allowed_tools.state == LIST_SET)
         d->tools = tool_normal_list(d->arena, &d->request->allowed_tools);
@@ -531,11 +524,13 @@ static const derive_step child_steps[] = {
     layer_settings,
     layer_role,
     layer_call,
+    layer_time,
     /* clamps */
     narrow_mode,
     narrow_tools,
     narrow_paths,
     narrow_network,
+    narrow_time,
     narrow_limits,
     /* the rest */
     fill_identity,
@@ -557,6 +552,7 @@ static const derive_step root_steps[] = {
     /* layers, later wins */
     layer_root_settings,
     layer_call,
+    layer_root_time,
     /* clamps */
     narrow_mode,
     narrow_tools,

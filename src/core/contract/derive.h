@@ -28,6 +28,12 @@ int narrow_tools(struct derivation *d, struct err *err);
 int narrow_paths(struct derivation *d, struct err *err);
 int narrow_network(struct derivation *d, struct err *err);
 int narrow_limits(struct derivation *d, struct err *err);
+/* timing.c: time limits of children, and of a root. */
+int layer_time(struct derivation *d, struct err *err);
+int layer_root_time(struct derivation *d, struct err *err);
+int narrow_time(struct derivation *d, struct err *err);
+void limit_narrow(struct derivation *d, const char *field, int64_t *value, int64_t ceiling,
+                  const char *by);
 
 void clamp_record(struct derivation *d, const char *field, struct str asked, struct str got,
                   const char *by);

@@ -290,7 +290,7 @@ static const struct field permissions_fields[] = {
 };
 
 static const struct field execution_fields[] = {
-    {"attempt_timeout_ms", &field_count, AT(execution.attempt_timeout_ms), NULL},
+    {"attempt_timeout_ms", &field_limit, AT(execution.attempt_timeout_ms), NULL},
     {"max_retries", &field_count, AT(execution.max_retries), NULL},
     {"idle_timeout_ms", &field_count_if_any, AT(execution.idle_timeout_ms), NULL},
     {"close_on_completion", &close_kind, 0, NULL},

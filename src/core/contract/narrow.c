@@ -488,8 +488,8 @@ static struct str json_of_limit(struct arena *arena, const char *field, int64_t 
     return writer_text(arena, &out);
 }
 
-static void limit_narrow(struct derivation *d, const char *field, int64_t *value, int64_t ceiling,
-                         const char *by)
+void limit_narrow(struct derivation *d, const char *field, int64_t *value, int64_t ceiling,
+                  const char *by)
 {
     if (ceiling == UNLIMITED || (*value != UNLIMITED && *value <= ceiling))
         return;
@@ -525,8 +525,6 @@ int narrow_limits(struct derivation *d, struct err *err)
          facts->remaining_tokens},
         {"execution.budget.cost_usd", &limits->cost_nano, "config", UNLIMITED, parent->cost_nano,
          facts->remaining_cost_nano},
-        {"execution.budget.wall_ms", &limits->wall_ms, "config", UNLIMITED, parent->wall_ms,
-         facts->remaining_wall_ms},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         limit_narrow(d, rows[i].field, rows[i].value, rows[i].fixed, rows[i].fixed_by);

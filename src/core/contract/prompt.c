@@ -45,13 +45,16 @@ static void workplace(const struct contract *contract, struct buf *out)
 static void budget(const struct contract *contract, struct buf *out)
 {
     const struct limits *limits = &contract->execution.budget;
-    if (limits->tool_calls == UNLIMITED && limits->wall_ms == UNLIMITED)
+    if (limits->tool_calls == UNLIMITED && contract_deadline_ms(contract) == UNLIMITED)
         return;
     buf_text(out, "\n# Budget\n\n");
     if (limits->tool_calls != UNLIMITED)
         buf_printf(out, "You have %lld tool calls.\n", (long long)limits->tool_calls);
     if (limits->wall_ms != UNLIMITED)
         buf_printf(out, "You have %lld seconds.\n", (long long)(limits->wall_ms / 1000));
+    else if (contract->execution.max_wall_ms > 0)
+        buf_printf(out, "You have at most %lld seconds.\n",
+                   (long long)(contract->execution.max_wall_ms / 1000));
 }
 
 void contract_prompt_schema(const struct contract *contract, struct buf *out)

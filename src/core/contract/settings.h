@@ -9,6 +9,9 @@
 #include "core/contract/profile.h"
 
 #define UNLIMITED (-1)
+/* Built-in time limits of children: they measure silence (timing.c). */
+#define CHILD_TIMEOUT_MS 60000
+#define ATTEMPT_TIMEOUT_MS 90000
 
 /* Limits of one agent; UNLIMITED where there is none (null in JSON). Money is in nano-dollars
  * inside, dollars at the edge. */
@@ -62,8 +65,11 @@ struct settings {
     int64_t delegate_concurrency; /* 1 */
     /* default_budget: tool_calls 15, wall 60000; context_tokens UNLIMITED: a quarter of the window */
     struct limits child;
-    int64_t attempt_timeout_ms; /* 90000 */
-    int64_t max_retries;        /* 1 */
+    int64_t attempt_timeout_ms; /* ATTEMPT_TIMEOUT_MS */
+    /* SWITCH_ON: somebody set default_budget.wall_ms, attempt_timeout_ms; else they are built in */
+    int child_timeout_set, attempt_timeout_set;
+    int64_t max_wall_ms; /* of a child whose time nobody limited: 900000 */
+    int64_t max_retries; /* 1 */
     enum gate { GATE_PARENT, GATE_RUN } gate;
     /* mode, permissions, safety */
     enum mode mode;

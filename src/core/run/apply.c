@@ -65,8 +65,7 @@ static int apply_run_started(struct run *run, struct agent *agent, const struct 
     agent->objective = run->task;
     agent->created_at = agent->started_at = e->ts;
     account_open(run, agent);
-    if (agent->contract.execution.budget.wall_ms > 0)
-        timer_set(run, agent, TIMER_WALL, e->ts + agent->contract.execution.budget.wall_ms);
+    deadline_set(run, agent, TIMER_WALL, e->ts, contract_deadline_ms(&agent->contract));
     return 0;
 }
 

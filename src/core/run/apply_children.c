@@ -195,8 +195,7 @@ int apply_started(struct run *run, struct agent *agent, const struct event *e, s
         return -1;
     agent->started_at = e->ts;
     slot_take(run, agent);
-    if (agent->contract.execution.budget.wall_ms != UNLIMITED)
-        timer_set(run, agent, TIMER_WALL, e->ts + agent->contract.execution.budget.wall_ms);
+    deadline_set(run, agent, TIMER_WALL, e->ts, contract_deadline_ms(&agent->contract));
     return 0;
 }
 
@@ -210,7 +209,7 @@ int apply_attempt(struct run *run, struct agent *agent, const struct event *e, s
     agent->changes_seen = run->changes;
     agent->phase = PHASE_READY;
     slot_enqueue(run, agent, e->seq);
-    timer_set(run, agent, TIMER_ATTEMPT, e->ts + agent->contract.execution.attempt_timeout_ms);
+    deadline_set(run, agent, TIMER_ATTEMPT, e->ts, agent->contract.execution.attempt_timeout_ms);
     return 0;
 }
 

@@ -224,12 +224,7 @@ static void on_tick(struct deciding *d)
         children_stop(d, agent, STR("the time of the agent that started it is used up"));
         return;
     }
-    int64_t limit = timer.kind == TIMER_WALL ? agent->contract.execution.budget.wall_ms
-                                             : agent->contract.execution.attempt_timeout_ms;
-    agent_stop(d, agent, OUTCOME_TIMEOUT,
-               arena_printf(&d->out->arena, "%s of %lld ms is used up",
-                            timer.kind == TIMER_WALL ? "wall time" : "the time of one attempt",
-                            (long long)limit));
+    agent_stop(d, agent, OUTCOME_TIMEOUT, spent_used_up(d, agent, timer.kind));
 }
 
 /* Who awaits children or an answer is not idle, whatever its other calls do: those have deadlines of their own. */
@@ -247,7 +242,9 @@ static void on_idle(struct deciding *d, const struct input *input)
         return;
     const struct call *call = agent->phase == PHASE_TOOLS ? call_find(agent, input->call_id) : NULL;
     bool asking = agent->phase == PHASE_ASKING && str_eq(agent->request_id, input->call_id);
-    bool working = call != NULL && call->awaits == CALL_WORKS && call->state != CALL_WAITING &&
+    /* A built-in limit leaves a running tool to its own limit. */
+    bool working = d->run->settings.idle_timeout_ms > 0 && call != NULL &&
+                   call->awaits == CALL_WORKS && call->state != CALL_WAITING &&
                    call->state != CALL_DONE;
     if (!asking && !working)
         return;
@@ -257,10 +254,7 @@ static void on_idle(struct deciding *d, const struct input *input)
     if (working)
         e->tool = keep(d, call->call.name);
     e->idle_ms = input->idle_ms;
-    struct str reason =
-        arena_printf(&d->out->arena, "idle: nothing came for %lld.%lld s from %s%.*s",
-                     (long long)(input->idle_ms / 1000), (long long)(input->idle_ms % 1000 / 100),
-                     asking ? "its model" : "the tool ", STR_FMT(e->tool));
+    struct str reason = spent_silent(d, agent, input->idle_ms, e->tool);
     emit(d, e);
     agent_stop(d, agent, OUTCOME_TIMEOUT, reason);
 }

@@ -351,7 +351,7 @@ void event_summary(const struct event *e, struct buf *out)
         add_label(out, e->task_id, " again");
         break;
     case EVENT_AGENT_IDLE:
-        buf_printf(out, "nothing came for %lld ms from its ", (long long)e->idle_ms);
+        buf_printf(out, "no sign of life for %lld ms from its ", (long long)e->idle_ms);
         add_line(out, str_is(e->kind, "model") ? STR("model") : e->tool);
         break;
     case EVENT_CALLS_HELD:

@@ -234,8 +234,8 @@ void agent_finish(struct deciding *d, struct agent *agent, enum outcome outcome,
 
 void agent_give_up(struct deciding *d, struct agent *agent, enum outcome outcome, struct str error)
 {
-    bool in_time =
-        agent->contract.execution.budget.wall_ms == UNLIMITED || agent_deadline(agent, TIMER_WALL, d->now) > d->now;
+    bool in_time = contract_deadline_ms(&agent->contract) == UNLIMITED ||
+                   agent_deadline(agent, TIMER_WALL, d->now) > d->now;
     /* A parent that is being stopped stopped this agent too, which may have been stopping already for its own reason. */
     bool wanted = run_agent_at(d->run, agent->parent_no)->stopping == OUTCOME_NONE;
     bool again = agent->no != 0 && agent->life == LIFE_RUNNING &&

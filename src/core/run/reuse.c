@@ -27,6 +27,7 @@ static struct contract bare(const struct contract *contract, const struct delega
     copy.parent.step_idx = copy.isolation.integration_order = 0;
     copy.execution.budget.tokens = copy.execution.budget.cost_nano = UNLIMITED;
     copy.execution.budget.wall_ms = UNLIMITED;
+    copy.execution.max_wall_ms = 0;
     copy.receipt.prompt_hash = STR_NONE;
     copy.receipt.clamp_count = 0;
     return copy;

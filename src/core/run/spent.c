@@ -132,3 +132,54 @@ struct str spent_explain(struct deciding *d, const struct agent *agent, struct s
     buf_release(&parts);
     return text;
 }
+
+/* --- which limit it was ---------------------------------------------------------------------------- */
+
+#define KEY_TIMEOUT "sub_agent.default_budget.timeout_ms"
+#define KEY_ATTEMPT "sub_agent.attempt_timeout_ms"
+
+static const char *wall_key(const struct run *run, const struct agent *agent)
+{
+    const struct contract *contract = &agent->contract;
+    int64_t limit = contract_deadline_ms(contract);
+    if (agent->no == 0)
+        return "budget.wall_ms";
+    if (contract->execution.budget.wall_ms == UNLIMITED)
+        return limit < run->settings.max_wall_ms ? "all that its parent had left"
+                                                 : "sub_agent.max_wall_ms";
+    for (size_t i = 0; i < contract->receipt.clamp_count; i++) {
+        if (str_is(contract->receipt.clamps[i].field, "execution.budget.wall_ms"))
+            return "all that its parent had left";
+    }
+    bool configured = limit == run->settings.child.wall_ms && contract->agent.role.n == 0;
+    return configured ? KEY_TIMEOUT : "timeout_ms of its call";
+}
+
+struct str spent_used_up(struct deciding *d, const struct agent *agent, enum timer_kind kind)
+{
+    bool whole = kind == TIMER_WALL;
+    int64_t limit = whole ? contract_deadline_ms(&agent->contract)
+                          : agent->contract.execution.attempt_timeout_ms;
+    return arena_printf(&d->out->arena, "%s of %lld ms is used up: %s",
+                        whole ? "wall time" : "the time of one attempt", (long long)limit,
+                        whole ? wall_key(d->run, agent) : KEY_ATTEMPT);
+}
+
+static const char *silence_key(const struct run *run, const struct agent *agent)
+{
+    const struct contract *contract = &agent->contract;
+    if (run->settings.idle_timeout_ms > 0)
+        return "sub_agent.idle_timeout_ms";
+    if (contract->execution.budget.wall_ms != UNLIMITED)
+        return KEY_ATTEMPT;
+    return contract->agent.role.n > 0 ? "its role; timeout_ms of the call sets a limit"
+                                      : KEY_TIMEOUT;
+}
+
+struct str spent_silent(struct deciding *d, const struct agent *agent, int64_t ms, struct str tool)
+{
+    return arena_printf(&d->out->arena, "no sign of life for %lld.%lld s from %s%.*s: %s",
+                        (long long)(ms / 1000), (long long)(ms % 1000 / 100),
+                        tool.n > 0 ? "the tool " : "its model", STR_FMT(tool),
+                        silence_key(d->run, agent));
+}

@@ -63,6 +63,9 @@ void budget_unqueue(struct run *run, struct agent *agent);
 /* timers.c */
 void timer_set(struct run *run, struct agent *agent, enum timer_kind kind,
                int64_t at); /* 0 clears */
+/* A limit that begins at `from`; UNLIMITED clears. */
+void deadline_set(struct run *run, struct agent *agent, enum timer_kind kind, int64_t from,
+                  int64_t limit);
 /* The earliest timer that is still meant, or false. */
 bool timer_first(struct run *run, struct timer *timer);
 void timers_shift(struct run *run, int64_t by);
@@ -78,6 +81,10 @@ void clock_update(struct run *run, struct agent *agent, int64_t now); /* for run
 void spent_before(struct run *run, struct agent *agent, const struct event *event);
 void spent_shift(struct run *run, int64_t by);
 struct deciding;
+/* Why an agent is stopped: a limit of time is used up, or nothing came for so long from its model
+ * or (where it is named) from a tool. Each names the key that sets the limit. */
+struct str spent_used_up(struct deciding *d, const struct agent *agent, enum timer_kind kind);
+struct str spent_silent(struct deciding *d, const struct agent *agent, int64_t ms, struct str tool);
 /* The error of an agent that a timer stopped for this reason: where the time went. */
 struct str spent_explain(struct deciding *d, const struct agent *agent, struct str reason);
 

@@ -57,6 +57,12 @@ void timer_set(struct run *run, struct agent *agent, enum timer_kind kind, int64
     sift_up(run, run->heap_count - 1);
 }
 
+void deadline_set(struct run *run, struct agent *agent, enum timer_kind kind, int64_t from,
+                  int64_t limit)
+{
+    timer_set(run, agent, kind, limit != UNLIMITED ? from + limit : 0);
+}
+
 static void pop(struct run *run)
 {
     run->heap[0] = run->heap[--run->heap_count];
