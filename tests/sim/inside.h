@@ -75,6 +75,11 @@ struct disk_tree {
     int merges;
 };
 
+/* The time limits of one child, and since when they hold. */
+struct time_record {
+    int64_t whole_ms, attempt_ms, silence_ms, started_at;
+};
+
 struct world {
     struct world_plan plan;
     struct world_result *result;
@@ -113,6 +118,7 @@ struct world {
     int64_t children_asking;
     uint32_t within_checked;
     struct child_record children[AGENTS_MAX];
+    struct time_record times[AGENTS_MAX];
     uint64_t changed; /* seq of the last event after which what was read before is old */
     struct call_record {
         uint8_t requested, finished;
@@ -155,6 +161,9 @@ void ledger_print(const struct world *w);
 void plan_ledger_take(struct world *w, const struct event_row *row, const struct js *payload);
 /* A step that waits needs this child's work, and whatever else it needs is completed or waits to be merged too. */
 bool plan_ledger_needs(const struct world *w, uint32_t no);
+
+/* time_ledger.c */
+void time_ledger_take(struct world *w, const struct event_row *row);
 
 /* tree_ledger.c */
 void tree_ledger_take(struct world *w, const struct event_row *row);

@@ -222,6 +222,7 @@ void ledger_take(struct world *w, const struct batch *batch)
     for (size_t i = 0; i < batch->append.event_count; i++) {
         const struct event_row *event = &batch->append.events[i];
         see_simple(w, event);
+        time_ledger_take(w, event);
         take_call(w, event);
         if (event->agent_no >= AGENTS_MAX) {
             wrong(w, "more agents than the ledger follows");

@@ -299,6 +299,23 @@ static void random_reply(const struct asked *a, const struct effect *effect,
     }
 }
 
+/* The server takes less than the settings say. It tells its window, or something else, or nothing. */
+static bool overflows(struct world *w, const struct asked *a, const struct effect *effect,
+                      struct model_failure *failure)
+{
+    static const int64_t lies[] = {0, -1, 1, 1000000, 4000};
+    int64_t window = w->plan.true_window;
+    if (window == 0 || a->agent->request_input + effect->output_limit <= window)
+        return false;
+    failure->class = ERR_PROVIDER;
+    failure->http_status = 400;
+    failure->trouble = TROUBLE_OVERFLOW;
+    failure->window = perhaps(a, 700) ? window : lies[below(a, 5)];
+    failure->needed = perhaps(a, 300) ? a->agent->request_input * 2 : -1;
+    w->result->seen[SEEN_OVERFLOW]++;
+    return true;
+}
+
 void answer_model(struct world *w, const struct pending *p)
 {
     static const enum err_class classes[] = {ERR_RETRY, ERR_RETRY, ERR_TIMEOUT, ERR_PROVIDER};
@@ -315,7 +332,10 @@ void answer_model(struct world *w, const struct pending *p)
         .class = ERR_RETRY, .retry_after_ms = -1, .message = STR("broken"), .usage = USAGE_NONE};
     struct model_reply reply = {.finish = STR("stop"), .usage = USAGE_NONE, .first_token_ms = -1};
     arena_init(&arena);
-    if (p->aborted || perhaps(&a, w->plan.fault_permille)) {
+    if (!p->aborted && overflows(w, &a, &p->effect, &failure)) {
+        input.kind = INPUT_FAILURE;
+        input.failure = &failure;
+    } else if (p->aborted || perhaps(&a, w->plan.fault_permille)) {
         input.kind = INPUT_FAILURE;
         input.failure = &failure;
         failure.class = p->aborted ? ERR_CANCELLED : classes[below(&a, 4)];

@@ -35,6 +35,7 @@ static struct world_plan plan_of(uint64_t seed)
                                .child_ms = seed / 7 % 5 == 0 ? 3000 : 60000,
                                .attempt_ms = seed / 11 % 5 == 0 ? 1500 : 90000,
                                .window = seed / 13 % 2 == 0 ? 40000 : 14000,
+                               .true_window = seed / 23 % 4 == 0 ? 4000 : 0,
                                .crash_kind = seed % 2 == 0 ? CRASH_LOSES_QUEUE : CRASH_KEEPS_QUEUE,
                                .holding = seed / 17 % 3 == 0 ? CHILDREN_HELD : CHILDREN_CLOSED,
                                .watched =

@@ -60,14 +60,6 @@ static const char *keep_string(struct pending *p, size_t *used, struct str text)
     return at;
 }
 
-/* Some answers take so long that their silence is told first. */
-static int64_t answer_delay(struct world *w, enum effect_kind kind)
-{
-    bool hangs = w->plan.idle_ms > 0 && chance_permille(&w->chance, 40);
-    return hangs ? 20 * w->plan.idle_ms
-                 : 1 + chance_below(&w->chance, kind == EFFECT_MERGE ? 2000 : 400);
-}
-
 static void keep_effect(struct pending *p, const struct effect *effect)
 {
     size_t used = 0;
@@ -79,6 +71,31 @@ static void keep_effect(struct pending *p, const struct effect *effect)
                          : STR_NONE;
     p->effect.before = (struct str){keep_string(p, &used, effect->before), effect->before.n};
     p->effect.after = (struct str){keep_string(p, &used, effect->after), effect->after.n};
+}
+
+/* Some answers take so long that their silence is told first. */
+static int64_t answer_delay(struct world *w, enum effect_kind kind)
+{
+    bool hangs = w->plan.idle_ms > 0 && chance_permille(&w->chance, 40);
+    return hangs ? 20 * w->plan.idle_ms
+                 : 1 + chance_below(&w->chance, kind == EFFECT_MERGE ? 2000 : 400);
+}
+
+/* Where nobody set a limit of silence: some answers stream for minutes, some stop half way and are
+ * told as silent, some tools run for minutes. A tool's silence is told too, and must not count. */
+static int64_t long_delay(struct world *w, const struct effect *effect, const struct agent *agent)
+{
+    int64_t limit = agent->contract.execution.idle_timeout_ms;
+    bool model = effect->kind == EFFECT_MODEL;
+    if (w->plan.idle_ms > 0 || effect->agent_no == 0 || limit == 0 ||
+        (!model && effect->kind != EFFECT_TOOL) || !chance_permille(&w->chance, 15))
+        return 0;
+    bool stalls = model && chance_permille(&w->chance, 400);
+    if (!model || stalls)
+        keep_effect(pending_add(w, PENDING_SILENCE, 50 + limit), effect);
+    if (!stalls)
+        w->result->seen[model ? SEEN_LONG_ANSWER : SEEN_LONG_TOOL]++;
+    return stalls ? 20 * limit : limit + 1000 + chance_below(&w->chance, 2 * limit);
 }
 
 static void on_start(void *user, struct pump *pump, const struct effect *effect)
@@ -95,7 +112,9 @@ static void on_start(void *user, struct pump *pump, const struct effect *effect)
             keep_effect(pending_add(w, PENDING_QUESTION, chance_below(&w->chance, 5000)), effect);
         return;
     }
-    int64_t delay = answer_delay(w, effect->kind);
+    int64_t delay = long_delay(w, effect, agent);
+    if (delay == 0)
+        delay = answer_delay(w, effect->kind);
     keep_effect(pending_add(w, PENDING_ANSWER, delay), effect);
     if (w->plan.idle_ms > 0 && delay > w->plan.idle_ms)
         keep_effect(pending_add(w, PENDING_SILENCE, w->plan.idle_ms), effect);
@@ -280,6 +299,9 @@ static void tell_silence(struct world *w, const struct effect *effect)
                           .agent_no = effect->agent_no,
                           .call_id = effect->call_id,
                           .idle_ms = w->plan.idle_ms};
+    if (w->plan.idle_ms == 0)
+        input.idle_ms =
+            run_agent(pump_run(w->pump), effect->agent_no)->contract.execution.idle_timeout_ms;
     if (is_silent(w, effect) && pump_input(w->pump, &input, &err) != 0)
         wrong(w, "silence: %s", err.message);
 }

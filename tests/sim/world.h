@@ -22,6 +22,7 @@ struct world_plan {
     int64_t depth, retries;
     int64_t root_ms, child_ms, attempt_ms; /* deadlines */
     int64_t window;                        /* of the model, in tokens */
+    int64_t true_window;                   /* of its server; 0: as the settings say */
     enum {
         CRASH_LOSES_QUEUE,
         CRASH_KEEPS_QUEUE
@@ -82,6 +83,10 @@ enum sighting {
     SEEN_CONFLICT,
     SEEN_MERGE_STOPPED,
     SEEN_KEPT,
+    SEEN_LONG_ANSWER, /* one that took longer than the silence it may have */
+    SEEN_LONG_TOOL,
+    SEEN_STALLED,  /* an answer that stopped half way, under a limit that nobody set */
+    SEEN_OVERFLOW, /* a request that was too long for the server */
     SIGHTINGS
 };
 
