@@ -185,13 +185,13 @@ static void the_prompt_tells_the_time_that_holds(void **state)
     struct buf text;
     buf_init(&text, 1 << 20);
     derive_ok(f);
-    contract_prompt(&f->child, &f->request, STR("/w"), &text);
+    contract_brief(&f->child, STR_NONE, &text);
     assert_non_null(
         strstr(arena_copy(&f->arena, buf_view(&text)).p, "You have at most 900 seconds."));
     buf_clear(&text);
     f->request.asked.wall_ms = 200000;
     derive_ok(f);
-    contract_prompt(&f->child, &f->request, STR("/w"), &text);
+    contract_brief(&f->child, STR_NONE, &text);
     assert_non_null(strstr(arena_copy(&f->arena, buf_view(&text)).p, "You have 200 seconds."));
     buf_release(&text);
 }
