@@ -81,6 +81,7 @@ struct decoder {
     bool refused;             /* the model refused, and its text says so */
     struct buf finish, response_id, model;
     struct usage usage;
+    uint64_t heard; /* pieces that came; what only keeps the connection open is none */
     struct {
         size_t left, spare;   /* bytes that may still come; spare: of calls and reasoning alone */
         size_t kept;          /* bytes of text that are kept when more came */

@@ -132,7 +132,8 @@ static enum http_next on_data(void *user, int status, struct str bytes)
         buf_add(&call->error_body, bytes.p, bytes.n < room ? bytes.n : room);
         return HTTP_GO_ON;
     }
-    enum decoder_next wanted = decoder_feed(decoder_of(call), bytes);
+    uint64_t heard = decoder_of(call)->heard;
+    enum decoder_next wanted = decoder_feed(call->decoder, bytes);
     if (call->callbacks.progress && !call->aborted)
         call->callbacks.progress(call->callbacks.user);
     if (call->first_token_ms < 0 && decoder_started(call->decoder))
