@@ -15,7 +15,7 @@ static const struct option options[] = {
 
 const struct command cmd_resume = {
     .name = "resume",
-    .summary = "go on with a run whose process crashed or was stopped",
+    .summary = "go on with a run that is parked, or whose process crashed or was stopped",
     .usage = "RUN [--quiet]",
     .details = "The run goes on with the model, the limits and the workspace that it was started "
                "with. One that has\n"

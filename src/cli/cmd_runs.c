@@ -7,7 +7,7 @@
 static enum exit_code run(struct invocation *invocation);
 
 static const struct option options[] = {
-    {"status", "STATUS", "only running, stopped, completed, failed or cancelled ones"},
+    {"status", "STATUS", "only running, stopped, parked, completed, failed or cancelled ones"},
     {"limit", "N", "at most this many (default: 20)"},
     OPTIONS_COMMON,
     OPTION_END,
@@ -130,13 +130,14 @@ static int list_one(void *user, const struct stored_run *run_row)
 
 static int check_status(struct str status, struct err *err)
 {
-    static const char *const known[] = {"running", "stopped", "completed", "failed", "cancelled"};
+    static const char *const known[] = {"running",   "stopped", "parked",
+                                        "completed", "failed",  "cancelled"};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (status.p == NULL || str_is(status, known[i]))
             return 0;
     }
     return err_set(err, ERR_USAGE,
-                   "unknown status \"%.*s\"; it is running, stopped, completed, failed or "
+                   "unknown status \"%.*s\"; it is running, stopped, parked, completed, failed or "
                    "cancelled",
                    STR_FMT(status));
 }

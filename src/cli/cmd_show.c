@@ -209,7 +209,7 @@ static void show_text(struct output *output, const struct stored_run *row, const
         output_print(output, "\nIt is at work in another process (");
         output_clean(output, row->owner, UTF8_ONE_LINE);
         output_print(output, "). Follow it: cadre events %.*s --follow\n", STR_FMT(row->run_id));
-    } else if (running) {
+    } else if (running || str_is(row->status, "parked")) {
         output_print(output, "\nNo process works on it. Go on with: cadre resume %.*s\n",
                      STR_FMT(row->run_id));
     } else {

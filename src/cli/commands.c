@@ -16,7 +16,7 @@ const struct command *const commands[] = {
 
 static const char codes[] =
     "Exit codes: 0 done, 1 the run failed, 2 usage or config, 3 the root's own budget,\n"
-    "4 the root's own timeout, 130 cancelled.\n";
+    "4 the root's own timeout, 75 parked (`cadre resume` goes on), 130 cancelled.\n";
 
 static const char json_lines[] =
     "\n## JSON lines of a run\n\n"

@@ -4,6 +4,8 @@
 #include "cli/text.h"
 #include "core/contract/settings.h"
 
+#define PARKED "parked"
+
 struct ending {
     struct output *output;
     const struct ending_request *request;
@@ -26,6 +28,8 @@ static void print_json(const struct ending *ending, const struct stored_run *run
     jw_ktext(&w, "type", "result");
     jw_kstr(&w, "run_id", run->run_id);
     jw_kstr(&w, "run_status", run->status);
+    if (str_is(run->status, PARKED))
+        jw_kstr(&w, "reason", run->error);
     while (js_kind(result) == JS_OBJECT && (iter = js_next(result, iter, &key, &value)) != NULL) {
         struct buf text;
         buf_init(&text, SIZE_MAX / 4);
@@ -107,6 +111,10 @@ static int print_run(void *user, const struct stored_run *run)
     ending->code = exit_of_run(run->status, js_get_str(result, "status"));
     if (ending->output->format == OUTPUT_JSON) {
         print_json(ending, run, result);
+    } else if (str_is(run->status, PARKED)) {
+        output_error(ending->output, "the run is parked, nothing is lost: %.*s",
+                     STR_FMT(run->error));
+        output_error(ending->output, "go on with: cadre resume %.*s", STR_FMT(run->run_id));
     } else {
         if (response.n > 0 && ending->request->parts == ENDING_ALL)
             output_print(ending->output, "\n");

@@ -16,9 +16,10 @@ static const struct {
     const char *status, *outcome;
     enum exit_code code;
 } of_run[] = {
-    {"cancelled", NULL, EXIT_CODE_CANCELLED},   {NULL, "budget_exceeded", EXIT_CODE_BUDGET},
-    {NULL, "timeout", EXIT_CODE_TIMEOUT},       {NULL, "cancelled", EXIT_CODE_CANCELLED},
-    {"completed", "completed", EXIT_CODE_DONE}, {"completed", "", EXIT_CODE_DONE},
+    {"parked", NULL, EXIT_CODE_PARKED},          {"cancelled", NULL, EXIT_CODE_CANCELLED},
+    {NULL, "budget_exceeded", EXIT_CODE_BUDGET}, {NULL, "timeout", EXIT_CODE_TIMEOUT},
+    {NULL, "cancelled", EXIT_CODE_CANCELLED},    {"completed", "completed", EXIT_CODE_DONE},
+    {"completed", "", EXIT_CODE_DONE},
 };
 
 enum exit_code exit_of_error(enum err_class class)

@@ -26,6 +26,7 @@ static const struct {
     const char *field;
 } table[] = {
     {"run.resumed", "resumed", SHOWN_SUMMARY, NULL},
+    {"run.parked", "parked", SHOWN_FIELD, "reason"},
     {"run.paused", "asks", SHOWN_SUMMARY, NULL},
     {"run.unpaused", "answer", SHOWN_SUMMARY, NULL},
     {"plan.made", "plan", SHOWN_PLAN, NULL},

@@ -11,7 +11,8 @@ void wrapup_note(struct wrapup *wrapup, const struct run *run)
                       ? WRAPUP_COMPLETED
                       : WRAPUP_FAILED;
     wrapup->cache = report_input_of_run(run).cache;
-    publication_prepare(&wrapup->publication, run);
+    if (run_ended(run))
+        publication_prepare(&wrapup->publication, run);
 }
 
 void wrapup_release(struct wrapup *wrapup)

@@ -34,6 +34,7 @@ static const struct {
     {KEY_ATTEMPT_TIMEOUT, offsetof(struct settings, attempt_timeout_ms)},
     {KEY_MAX_RETRIES, offsetof(struct settings, max_retries)},
     {KEY_MAX_WALL, offsetof(struct settings, max_wall_ms)},
+    {KEY_PATIENCE, offsetof(struct settings, patience_ms)},
     {KEY_IDLE_TIMEOUT, offsetof(struct settings, idle_timeout_ms)},
     {KEY_PLAN_ROUNDS, offsetof(struct settings, review_rounds)},
     {KEY_PLAN_APPROVAL, offsetof(struct settings, approval_timeout_ms)},

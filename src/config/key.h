@@ -114,6 +114,8 @@ enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_AD
     X(ALLOWED_MODELS, "llm.allowed_models", NAMES, WIDENS, "", 0, 0, \
       "Names of models that runs may use. Without it: all of `llm.models`.") \
     CONFIG_PARAMS(X, LLM_, "llm.", WIDENS, ", where the model has no value of its own. Children have their parent's unless their role, profile or call says otherwise.") \
+    X(PATIENCE, "llm.patience_ms", MILLISECONDS, NEVER, "600000", 1000, 86400000, \
+      "For how long a request is tried again when its provider is in trouble: no connection, a broken answer, status 429 or 5xx. Then the run is parked, and `cadre resume` goes on. Waiting does not count against time limits of agents. A provider that never answered in the run gets 15 seconds.") \
     X(SUB_AGENT_ENABLED, "sub_agent.enabled", SWITCH, NARROWS, "true", 0, 1, \
       "Whether agents may start children.") \
     X(MAX_DEPTH, "sub_agent.max_depth", COUNT, NARROWS, "2", 0, 16, \

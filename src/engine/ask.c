@@ -10,6 +10,9 @@
     4096 /* from here on room is made at once, with some for escapes and a turn or two */
 
 #define CLIENT_ID_MAX 160
+#define HELD_MS 1000  /* shorter waits are not told */
+#define REPORT_MS 500 /* flights are looked at no more often */
+#define REASON_BYTES 64
 
 /* How long a model may take. Agents have walls of their own; these catch a server that hangs. */
 static const struct model_deadlines deadlines = {
@@ -20,6 +23,8 @@ struct asking {
     const struct model_ops *ops;
     struct model_call *call;
     int64_t asked_at, left_at, first_text_at; /* left_at, first_text_at: 0 until then */
+    enum { WAIT_UNTOLD, WAIT_TOLD } told;     /* whether the run knows that it waits */
+    char reason[REASON_BYTES];                /* what it waits for */
 };
 
 void rendered_drop(struct live *live, uint32_t agent_no)
@@ -126,6 +131,7 @@ static void on_waiting(void *user, struct str reason)
         flight_alive(&asking->flight);
     else
         flight_waits(&asking->flight);
+    snprintf(asking->reason, sizeof asking->reason, "%.*s", STR_FMT(reason));
     asking->left_at = reason.n == 0 ? asking->flight.engine->config.now() : 0;
     if (live != NULL && live->engine->config.watch.waiting != NULL)
         live->engine->config.watch.waiting(live->engine->config.watch.user, id_str(&live->id),
@@ -176,6 +182,35 @@ static void on_abort(struct flight *flight)
 {
     struct asking *asking = (struct asking *)flight;
     asking->ops->abort(asking->call);
+}
+
+static void report_one(struct live *live, struct asking *asking, int64_t now)
+{
+    bool waits = asking->left_at == 0;
+    if (asking->told == WAIT_TOLD ? waits : !waits || now - asking->asked_at < HELD_MS)
+        return;
+    asking->told = waits ? WAIT_TOLD : WAIT_UNTOLD;
+    struct input input = {.kind = waits ? INPUT_HELD : INPUT_ADMITTED,
+                          .now = now,
+                          .agent_no = asking->flight.agent_no,
+                          .call_id = asking->flight.call_id,
+                          .text = str_from(asking->reason),
+                          .waited_ms = waits ? now - asking->asked_at : 0};
+    live_input(live, &input);
+}
+
+void ask_report(struct live *live)
+{
+    int64_t now = live->engine->config.now();
+    if (now - live->reported_at < REPORT_MS && now >= live->reported_at)
+        return;
+    live->reported_at = now;
+    for (struct flight *flight = live->flights, *next; flight != NULL && !live->ending;
+         flight = next) {
+        next = flight->next;
+        if (flight->abort == on_abort)
+            report_one(live, (struct asking *)flight, now);
+    }
 }
 
 /* A request that could not be started still answers, but not from inside the pump. */
@@ -269,7 +304,8 @@ void ask_start(struct live *live, const struct effect *effect)
         .client_id = client_id(live, agent, client, sizeof client),
         .calls = model->text_tool_calls == TEXT_CALLS_READ ? REQUEST_CALLS_IN_TEXT
                                                            : REQUEST_CALLS_STRUCTURED,
-        .at_a_pause = run_fallback(run, agent).n > 0 ? REQUEST_MOVES_ON : REQUEST_WAITS,
+        .at_a_pause =
+            run_fallback(run, agent, engine->config.now()).n > 0 ? REQUEST_MOVES_ON : REQUEST_WAITS,
         .deadlines = deadlines,
         .owner = id_str(&live->id),
         .agent_no = agent->no,

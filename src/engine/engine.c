@@ -63,8 +63,11 @@ static void on_appended(void *user, struct batch *batch)
         if (!live->ending) {
             pump_durable(live->pump, durable);
             live_arm(live);
-            if (run_state(pump_run(live->pump)) > RUN_RUNNING &&
-                pump_durable_seq(live->pump) == run_seq(pump_run(live->pump)))
+            const struct run *run = pump_run(live->pump);
+            bool whole = pump_durable_seq(live->pump) == run_seq(run);
+            if (whole && run_state(run) == RUN_PARKED)
+                live_park(live);
+            else if (whole && run_ended(run))
                 live_end(live);
         }
     } else if (batch->append.result == APPEND_UNKNOWN) {
@@ -88,6 +91,7 @@ static void on_heartbeat(uv_timer_t *timer)
         if (live->ending || live->pump == NULL)
             continue;
         task_renew(live);
+        ask_report(live);
         live_look_into_inbox(live);
     }
 }

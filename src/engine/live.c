@@ -82,6 +82,7 @@ void live_input(struct live *live, const struct input *input)
 static void on_deadline(uv_timer_t *timer)
 {
     struct live *live = timer->data;
+    ask_report(live); /* the deadline may be one that has to stand still */
     struct input input = {.kind = INPUT_TICK, .now = live->engine->config.now()};
     live_input(live, &input);
 }
@@ -163,17 +164,28 @@ void live_end(struct live *live)
     journal_work(live->engine->journal, task, release_work, release_done);
 }
 
-void live_let_go(struct live *live, const struct err *failure)
+/* Nothing of ours may still change a file when the next owner starts: the lease is released after the last flight. */
+static void abort_all(struct live *live)
 {
-    if (live->ending)
-        return;
-    live->failure = *failure;
-    /* Nothing of ours may still change a file when the next owner starts: the lease is released after the last flight. */
     for (struct flight *flight = live->flights, *next; flight != NULL; flight = next) {
         next = flight->next;
         flight->abort(flight);
     }
     live_end(live);
+}
+
+void live_let_go(struct live *live, const struct err *failure)
+{
+    if (live->ending)
+        return;
+    live->failure = *failure;
+    abort_all(live);
+}
+
+void live_park(struct live *live)
+{
+    if (!live->ending)
+        abort_all(live);
 }
 
 void live_open(struct live *live, struct run *run, uint64_t durable)

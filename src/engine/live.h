@@ -43,12 +43,13 @@ struct live {
     struct offers offers;
     struct rendered *rendered; /* by agent number */
     size_t rendered_count;
-    int64_t inbox_seen; /* highest message that was fed to the run */
-    bool inbox_busy;    /* a look into the inbox is under way */
-    bool inbox_again;   /* and another is wanted after it */
-    size_t farewells;   /* agents that have ended and whose processes have not */
-    bool ending;        /* ended or let go: waits for the lease's release */
-    struct err failure; /* why it was let go */
+    int64_t reported_at; /* when ask_report last looked */
+    int64_t inbox_seen;  /* highest message that was fed to the run */
+    bool inbox_busy;     /* a look into the inbox is under way */
+    bool inbox_again;    /* and another is wanted after it */
+    size_t farewells;    /* agents that have ended and whose processes have not */
+    bool ending;         /* ended or let go: waits for the lease's release */
+    struct err failure;  /* why it was let go */
 };
 
 struct engine {
@@ -76,9 +77,13 @@ void handle_free(uv_handle_t *handle); /* close callback: frees the handle itsel
 void live_input(struct live *live, const struct input *input);
 /* Lets go: aborts what is in flight, releases the lease, then watch.end. */
 void live_let_go(struct live *live, const struct err *failure);
+/* The same for a run that its own decision parked: what is in flight is reported as interrupted by the resume. */
+void live_park(struct live *live);
 
 /* ask.c: model requests. flights.c: the list of both kinds. */
 void ask_start(struct live *live, const struct effect *effect);
+/* Tells the run which requests wait for admission to their provider, and which no longer do: their clocks stand still. */
+void ask_report(struct live *live);
 void rendered_drop(struct live *live, uint32_t agent_no);
 void rendered_release(struct live *live);
 /* work.c: tools on threads */

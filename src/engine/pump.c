@@ -197,7 +197,7 @@ static int answer_unstarted(struct pump *pump, const struct held *held, int64_t 
 
 static bool may_start(const struct pump *pump, const struct effect *effect)
 {
-    return pump->state == PUMP_STARTS &&
+    return pump->state == PUMP_STARTS && run_state(pump->run) != RUN_PARKED &&
            (effect->class == EFFECT_PURE || effect->seq <= pump->durable);
 }
 

@@ -272,8 +272,8 @@ void take_done(void *user)
         task_free(task);
         return;
     }
-    bool ended = run_state(task->folded) > RUN_RUNNING;
-    bool resumes = run_state(task->folded) == RUN_RUNNING;
+    bool ended = run_ended(task->folded);
+    bool resumes = run_state(task->folded) != RUN_NEW;
     live->scope = task->scope;
     live->scope_problem = task->scope_problem;
     task->scope = NULL;

@@ -94,7 +94,7 @@ static void check_end(struct verifying *v, struct str expected_head)
     hash_hex(&v->head, report->head);
     if (report->problem[0] != '\0')
         return;
-    if (v->run != NULL && run_state(v->run) > RUN_RUNNING && report->closes != report->children)
+    if (v->run != NULL && run_ended(v->run) && report->closes != report->children)
         problem(report, report->events, "the run ended with %llu children and %llu closes",
                 (unsigned long long)report->children, (unsigned long long)report->closes);
     if (expected_head.p != NULL && (expected_head.n < 8 || expected_head.n > HASH_HEX ||

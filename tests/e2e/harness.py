@@ -251,7 +251,7 @@ class Workspace:
 class ModelServer:
     """cadre-scripted with a script (docs/scripted-model.md). The end of its `with` asserts that it refused nothing."""
 
-    def __init__(self, script, key=None):
+    def __init__(self, script, key=None, port=None):
         server = program("CADRE_SCRIPTED")
         self.directory = Path(tempfile.mkdtemp(prefix="cadre-model-"))
         self.log = self.directory / "log"
@@ -260,6 +260,8 @@ class ModelServer:
                      "--until-eof"]
         if key is not None:
             arguments += ["--key", key]
+        if port is not None:
+            arguments += ["--port", str(port)]
         with open(self.directory / "errors", "wb") as errors:
             self.popen = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
                                           start_new_session=True)

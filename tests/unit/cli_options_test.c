@@ -209,6 +209,7 @@ static void runs_have_their_exit_codes(void **state)
         {"completed", "budget_exceeded", 3},
         {"cancelled", "cancelled", 130},
         {"cancelled", "", 130},
+        {"parked", "", 75},
         {"running", "", 1},
         {"", "", 1},
     };

@@ -339,6 +339,8 @@ static const char *const meanings[EVENT_TYPE_COUNT] = {
     [EVENT_INBOX_TAKEN] = "A message from outside was taken: start, cancel, approve.",
     [EVENT_RUN_STARTED] = "The run has its settings and the root its contract.",
     [EVENT_RUN_RESUMED] = "A new owner took the run over after a crash or a stop.",
+    [EVENT_RUN_PARKED] =
+        "Nobody works on the run any more, and nothing of it has ended: `cadre resume` goes on.",
     [EVENT_RUN_COMPLETED] = "The root answered; every child is closed.",
     [EVENT_RUN_FAILED] = "The run ended without success: error, timeout or budget.",
     [EVENT_RUN_CANCELLED] = "Somebody stopped the run, and everything of it has ended.",
@@ -380,6 +382,9 @@ static const char *const meanings[EVENT_TYPE_COUNT] = {
     [EVENT_MODEL_REQUESTED] = "The model is asked once this is durable.",
     [EVENT_MODEL_REPLIED] = "The model's whole answer.",
     [EVENT_MODEL_FAILED] = "The request failed; retry_at says when it is asked again.",
+    [EVENT_MODEL_HELD] =
+        "The request waits until its provider may be asked; deadlines stand still.",
+    [EVENT_MODEL_ADMITTED] = "It waits no longer.",
     [EVENT_TOOL_REQUESTED] = "A call counts from here on; a reading tool runs at once.",
     [EVENT_TOOL_PREPARED] = "What a writing tool will change; it may act once this is durable.",
     [EVENT_TOOL_FINISHED] = "A call ended; the text is what the model reads.",

@@ -181,31 +181,21 @@ static void a_gather_that_fails_as_a_whole_ends_the_call(void **state)
 
 /* --- failure and retry ----------------------------------------------------------------------------- */
 
-/* Lets the child's request fail until its tries are used up. */
-static void exhaust(struct rig *rig, uint32_t no)
-{
-    for (int64_t i = 1; i < rig->settings.model_attempts; i++) {
-        rig_fail(rig, no, ERR_RETRY, "down");
-        rig_pass(rig, 1000);
-    }
-    rig_skip(rig);
-    rig_fail(rig, no, ERR_RETRY, "still down");
-}
-
 static void a_failed_child_gets_another_attempt_with_fresh_history_and_the_same_budget(void **state)
 {
     struct rig *rig = *state;
-    rig->settings.model_attempts = 2;
     one_child(rig);
     CALLS(rig, 1, {"read", "{\"path\":\"a\"}"});
     rig_result(rig, 1, 0, "fine");
-    exhaust(rig, 1);
+    rig_skip(rig);
+    rig_break(rig, 1, "still down");
     rig_expect(rig, "1 model.failed, 1 agent.subagent_attempt, 1 agent.message, "
                     "1 agent.message, 1 model.requested");
     assert_int_equal(rig_last(rig, 1, EVENT_SUBAGENT_ATTEMPT)->attempt, 1);
     assert_int_equal(rig_agent(rig, 1)->message_count, 2);
     assert_int_equal(rig_agent(rig, 1)->account.tool_calls, 1);
-    exhaust(rig, 1);
+    rig_skip(rig);
+    rig_break(rig, 1, "still down");
     rig_expect(rig, "1 model.failed, " CHILD_FAILED("1") ", 0 tool.finished, "
                                                          "0 model.requested");
     rig_contains(rig_last(rig, 0, EVENT_TOOL_FINISHED)->text,
@@ -228,10 +218,9 @@ static void a_refusal_by_the_provider_gets_no_other_attempt(void **state)
 static void without_retries_the_first_error_is_the_last(void **state)
 {
     struct rig *rig = *state;
-    rig->settings.model_attempts = 1;
     rig->settings.max_retries = 0;
     one_child(rig);
-    rig_fail(rig, 1, ERR_RETRY, "down");
+    rig_break(rig, 1, "down");
     assert_int_equal(rig_count(rig, EVENT_SUBAGENT_ATTEMPT), 1);
     assert_int_equal(rig_count(rig, EVENT_SUBAGENT_FAILED), 1);
 }

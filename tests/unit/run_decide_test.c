@@ -369,22 +369,6 @@ static void the_wait_that_the_server_asks_for_is_kept(void **state)
     rig_expect_effects(rig, "0 model");
 }
 
-static void a_request_is_given_up_after_the_configured_tries(void **state)
-{
-    struct rig *rig = *state;
-    rig->settings.model_attempts = 3;
-    rig_start(rig, "do it");
-    for (int i = 0; i < 2; i++) {
-        rig_fail(rig, 0, ERR_TIMEOUT, "slow");
-        rig_pass(rig, 40000);
-    }
-    rig_skip(rig);
-    rig_fail(rig, 0, ERR_TIMEOUT, "too slow");
-    rig_expect(rig, "0 model.failed, 0 run.failed");
-    rig_contains(rig_last(rig, 0, EVENT_RUN_FAILED)->error, "too slow");
-    assert_int_equal(rig_count(rig, EVENT_MODEL_REQUESTED), 3);
-}
-
 static void a_refusal_by_the_provider_is_not_asked_again(void **state)
 {
     struct rig *rig = *state;
@@ -605,7 +589,6 @@ int main(void)
         RIG_TEST(an_answer_for_another_agent_or_call_changes_nothing),
         RIG_TEST(a_failed_request_is_asked_again_after_a_while),
         RIG_TEST(the_wait_that_the_server_asks_for_is_kept),
-        RIG_TEST(a_request_is_given_up_after_the_configured_tries),
         RIG_TEST(a_refusal_by_the_provider_is_not_asked_again),
         RIG_TEST(a_call_without_a_name_is_answered_with_an_error),
         RIG_TEST(an_empty_reply_is_answered_with_a_nudge),

@@ -132,11 +132,10 @@ static void a_message_to_a_child_that_waits_for_a_slot_is_not_lost(void **state)
 static void another_attempt_is_told_the_messages_again(void **state)
 {
     struct rig *rig = *state;
-    rig->settings.model_attempts = 1;
     jobs(rig, 1);
     about(rig, "agent_send", 1, ",\"message\":\"look at b\"");
     rig_say(rig, 1, "done");
-    rig_fail(rig, 1, ERR_RETRY, "down");
+    rig_break(rig, 1, "down");
     assert_int_equal(rig_agent(rig, 1)->attempt, 1);
     rig_contains(last_message(rig, 1), "look at b");
     rig_say(rig, 1, "b is fine");

@@ -243,6 +243,11 @@ void rig_calls(struct rig *rig, uint32_t agent_no, const struct rig_call *calls,
     rig_reply(rig, agent_no, &reply);
 }
 
+void rig_break(struct rig *rig, uint32_t agent_no, const char *message)
+{
+    rig_fail(rig, agent_no, ERR_CANCELLED, message);
+}
+
 void rig_failure(struct rig *rig, uint32_t agent_no, const struct model_failure *failure)
 {
     struct input input = {.kind = INPUT_FAILURE,

@@ -53,6 +53,8 @@ void rig_say(struct rig *rig, uint32_t agent_no, const char *text);
 void rig_calls(struct rig *rig, uint32_t agent_no, const struct rig_call *calls, size_t count);
 void rig_reply(struct rig *rig, uint32_t agent_no, const struct model_reply *reply);
 void rig_fail(struct rig *rig, uint32_t agent_no, enum err_class class, const char *message);
+/* The request is lost for a reason that another attempt may mend. */
+void rig_break(struct rig *rig, uint32_t agent_no, const char *message);
 void rig_failure(struct rig *rig, uint32_t agent_no, const struct model_failure *failure);
 #define CALLS(rig, agent_no, ...)                                                                  \
     rig_calls(rig, agent_no, (const struct rig_call[]){__VA_ARGS__},                               \

@@ -105,12 +105,11 @@ static void a_short_text_is_simply_repeated(void **state)
 static void a_later_attempt_and_a_new_owner_have_the_text_too(void **state)
 {
     struct rig *rig = *state;
-    rig->settings.model_attempts = 1;
     rig_start(rig, "do it");
     spawn(rig, facts(rig, "f", 'Z', LONG_BYTES));
     rig_crash(rig, 1000);
     has_text(task_of(rig, 1), 'Z');
-    rig_fail(rig, 1, ERR_RETRY, "broken");
+    rig_break(rig, 1, "broken");
     assert_int_equal(rig_agent(rig, 1)->attempt, 1);
     has_text(task_of(rig, 1), 'Z');
 }

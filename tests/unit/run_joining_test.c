@@ -36,11 +36,10 @@ static void a_child_that_fails_stops_its_open_jobs_before_its_next_attempt(void 
 {
     struct rig *rig = *state;
     rig_open_doors(rig);
-    rig->settings.model_attempts = 1;
     rig_start(rig, "do it");
     CALLS(rig, 0, SPAWN("a part"));
     start_job(rig, 1);
-    rig_fail(rig, 1, ERR_RETRY, "broken");
+    rig_break(rig, 1, "broken");
     rig_expect(rig, "1 model.failed, 1 agent.stopping, 2 agent.stopping");
     rig_expect_effects(rig, "2 abort");
     rig_fail(rig, 2, ERR_CANCELLED, "aborted");
@@ -55,12 +54,11 @@ static void a_child_that_fails_for_good_keeps_its_own_error_while_its_jobs_end(v
 {
     struct rig *rig = *state;
     rig_open_doors(rig);
-    rig->settings.model_attempts = 1;
     rig->settings.max_retries = 0;
     rig_start(rig, "do it");
     CALLS(rig, 0, SPAWN("a part"));
     start_job(rig, 1);
-    rig_fail(rig, 1, ERR_RETRY, "broken");
+    rig_break(rig, 1, "broken");
     rig_fail(rig, 2, ERR_CANCELLED, "aborted");
     check_str(rig_last(rig, 1, EVENT_SUBAGENT_FAILED)->error, "broken");
     check_str(rig_last(rig, 1, EVENT_SUBAGENT_FAILED)->outcome, "error");

@@ -62,13 +62,15 @@ static void a_timeout_says_where_its_seconds_went(void **state)
     rig->now += 5100;
     rig_result(rig, 1, 0, "fine");
     rig_pass(rig, 2600);
-    aborted(rig, 1, (struct times){0, -1, 2600});
+    assert_int_equal(rig_agent(rig, 1)->stopping, OUTCOME_NONE); /* admission does not count */
+    rig_pass(rig, 12100);
+    aborted(rig, 1, (struct times){0, -1, 14700});
     check_error(rig, 1,
-                "timed out after 60.0 s: 12.1 s waiting for admission, 32.6 s for the first token, "
+                "timed out after 72.1 s: 12.1 s waiting for admission, 44.7 s for the first token, "
                 "10.2 s for tokens, 5.1 s in tools (wall time of 60000 ms is used up: "
                 "sub_agent.default_budget.timeout_ms)");
     rig_contains(rig_last(rig, 0, EVENT_TOOL_FINISHED)->text,
-                 "[TIMEOUT] Sub-agent failed: timed out after 60.0 s: 12.1 s waiting");
+                 "[TIMEOUT] Sub-agent failed: timed out after 72.1 s: 12.1 s waiting");
     rig_contains(rig_last(rig, 1, EVENT_SUBAGENT_CLOSED)->result, "\"error\":\"timed out after");
 }
 
@@ -121,7 +123,7 @@ static void an_attempt_counts_its_own_seconds_only(void **state)
     rig->settings.max_retries = 1;
     one_child(rig);
     reply_after(rig, 1, (struct times){3000, 1000, 4000}, "read");
-    rig_pass(rig, 6000);
+    rig_pass(rig, 9000);
     rig_result(rig, 1, 0, "late");
     assert_int_equal(rig_agent(rig, 1)->attempt, 1);
     rig_pass(rig, 10000);

@@ -193,6 +193,23 @@ static void the_run_is_one_row_when_it_starts_and_when_it_ends(void **state)
     }
 }
 
+static void a_parked_run_has_not_ended_and_a_resumed_one_runs(void **state)
+{
+    struct rig *rig = *state;
+    struct row rows[PROJECT_MAX];
+    rig_start(rig, "do it");
+    struct event event = next_event(rig->run, 0, EVENT_RUN_PARKED);
+    event.reason = STR("down");
+    assert_int_equal(project(rig->run, &event, rows), 1);
+    check_str(rows[0].status, "parked");
+    check_str(rows[0].error, "down");
+    assert_int_equal(rows[0].finished_at, -1);
+    event = next_event(rig->run, 0, EVENT_RUN_RESUMED);
+    assert_int_equal(project(rig->run, &event, rows), 1);
+    check_str(rows[0].status, "running");
+    assert_int_equal(rows[0].error.n, 0);
+}
+
 static void all_other_events_change_no_row(void **state)
 {
     struct run *run = with_a_child(*state);
@@ -201,6 +218,7 @@ static void all_other_events_change_no_row(void **state)
         struct row rows[PROJECT_MAX];
         const char *text = event_type_text((enum event_type)type);
         bool changes = type == EVENT_RUN_STARTED || type == EVENT_RUN_COMPLETED ||
+                       type == EVENT_RUN_PARKED || type == EVENT_RUN_RESUMED ||
                        type == EVENT_RUN_FAILED || type == EVENT_RUN_CANCELLED;
         for (int life = 0; life < LIFE_COUNT; life++)
             changes = changes || (int)into[life] == type;
@@ -266,6 +284,7 @@ int main(void)
         RIG_TEST(every_edge_changes_exactly_one_row_to_its_new_status),
         RIG_TEST(a_new_child_is_one_inserted_row_with_its_contract),
         RIG_TEST(the_run_is_one_row_when_it_starts_and_when_it_ends),
+        RIG_TEST(a_parked_run_has_not_ended_and_a_resumed_one_runs),
         RIG_TEST(all_other_events_change_no_row),
         RIG_TEST(events_are_dense_and_of_known_agents),
         RIG_TEST(a_child_with_open_children_cannot_end),

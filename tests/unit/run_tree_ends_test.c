@@ -138,9 +138,8 @@ static void a_roots_tree_that_cannot_be_made_fails_the_run(void **state)
 static void another_attempt_starts_in_the_tree_as_new_at_its_base(void **state)
 {
     struct rig *rig = *state;
-    rig->settings.model_attempts = 1;
     one(rig);
-    rig_fail(rig, 1, ERR_RETRY, "broken");
+    rig_break(rig, 1, "broken");
     rig_expect(rig, "1 model.failed, 1 agent.isolating");
     check_str(rig_last(rig, 1, EVENT_AGENT_ISOLATING)->base_ref, "abc");
     assert_int_equal(rig_last(rig, 1, EVENT_AGENT_ISOLATING)->attempt, 1);
@@ -168,9 +167,8 @@ static void an_attempt_that_timed_out_is_followed_by_one_other(void **state)
 static void a_child_whose_next_tree_cannot_be_made_fails_and_leaves_the_old_one(void **state)
 {
     struct rig *rig = *state;
-    rig->settings.model_attempts = 1;
     one(rig);
-    rig_fail(rig, 1, ERR_RETRY, "broken");
+    rig_break(rig, 1, "broken");
     rig_skip(rig);
     rig_unmade(rig, 1, "disk full");
     rig_expect(rig, "1 agent.worktree_created, 1 agent.subagent_failed, 1 agent.merging");
@@ -181,9 +179,8 @@ static void a_child_whose_next_tree_cannot_be_made_fails_and_leaves_the_old_one(
 static void a_child_that_is_cancelled_between_attempts_makes_no_other(void **state)
 {
     struct rig *rig = *state;
-    rig->settings.model_attempts = 1;
     one(rig);
-    rig_fail(rig, 1, ERR_RETRY, "broken");
+    rig_break(rig, 1, "broken");
     rig_skip(rig);
     cancel(rig);
     rig_expect_effects(rig, "1 abort");
@@ -382,9 +379,8 @@ static void a_tree_that_was_being_made_is_asked_for_again(void **state)
 static void a_tree_for_another_attempt_is_asked_for_again(void **state)
 {
     struct rig *rig = *state;
-    rig->settings.model_attempts = 1;
     one(rig);
-    rig_fail(rig, 1, ERR_RETRY, "broken");
+    rig_break(rig, 1, "broken");
     rig_crash(rig, HOUR);
     check_str(rig_last(rig, 1, EVENT_AGENT_ISOLATING)->base_ref, "abc");
     rig_made(rig, 1);

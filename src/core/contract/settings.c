@@ -31,6 +31,7 @@ void settings_init(struct settings *settings)
         .hard_stop_at = 100,
         .root = {UNLIMITED, UNLIMITED, UNLIMITED, UNLIMITED, NANO_PER_DOLLAR, 15 * 60 * 1000},
         .model_attempts = 4,
+        .patience_ms = 600000,
         .available_tools = LIST_NONE,
     };
     params_init(&settings->params);
@@ -401,6 +402,7 @@ static const struct field settings_fields[] = {
     {"circuit_breaker", NULL, 0, breaker_fields},
     {"root_budget", NULL, SETTING(root), limits_fields},
     {"model_attempts", &field_count, SETTING(model_attempts), NULL},
+    {"patience_ms", &field_count, SETTING(patience_ms), NULL},
     {"available_tools", &field_list_or_null, SETTING(available_tools), NULL},
     {"spawn_enabled", &field_switch_if_on, SETTING(spawn_enabled), NULL},
     {"hold_children", &field_switch_if_on, SETTING(hold_children), NULL},

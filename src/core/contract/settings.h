@@ -80,7 +80,8 @@ struct settings {
     size_t override_count;
     int64_t warn_at, pause_at, hard_stop_at; /* 20, 30, 100 */
     struct limits root;     /* cost $1.00 where prices are known, wall 15 minutes */
-    int64_t model_attempts; /* tries of one request, 4 */
+    int64_t model_attempts; /* of logs before version 3: tries of one request, 4 */
+    int64_t patience_ms;    /* for how long a request is tried again before the run parks */
     int spawn_enabled;      /* SWITCH_ON: tools.spawn.enabled */
     int hold_children;      /* SWITCH_ON: sub_agent.close_on_completion is false */
     struct profile *profiles;

@@ -113,6 +113,15 @@ struct cache_use {
     int64_t saved_nano; /* on the priced ones: cost_saved_by_cache */
 };
 
+/* The trouble that the agent's current request has with its provider (patience.c). */
+struct patience {
+    int64_t since;  /* the first failure that had to be waited for; 0: none */
+    int64_t waits;  /* before a retry, so far */
+    struct str why; /* the last error */
+    int64_t alike;  /* answers with status 500 and the same body */
+    uint64_t mark;  /* of that body */
+};
+
 /* A file that two children modified. */
 struct clash {
     struct str path;
@@ -194,9 +203,10 @@ struct agent {
     /* REBUILT: messages were changed or left out since the last reply, so context_known does not
      * tell which tokens are new: those of the messages behind `booked` are. */
     enum { CONTEXT_GROWS, CONTEXT_REBUILT } context_state;
-    size_t booked;       /* messages, from the first, whose tokens were booked */
-    int64_t overflows;   /* how often this turn's request was longer than the window */
-    int64_t tries;       /* failed tries of the current request */
+    size_t booked;     /* messages, from the first, whose tokens were booked */
+    int64_t overflows; /* how often this turn's request was longer than the window */
+    int64_t tries;     /* failed tries of the current request */
+    struct patience patience;
     int64_t attempt;     /* of the agent, 0-based */
     int64_t turns_alike; /* identical turns in a row */
     int64_t nudges;      /* cut or empty replies in a row */

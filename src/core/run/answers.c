@@ -185,16 +185,28 @@ static void on_failure(struct deciding *d, struct agent *agent, const struct inp
     if (input->first_token_ms > 0)
         e->first_token_ms = input->first_token_ms;
     add_times(e, input);
-    struct str fallback = run_fallback(d->run, agent);
-    bool refits = failure->trouble == TROUBLE_OVERFLOW && turn_refits(agent);
-    bool again = agent->stopping == OUTCOME_NONE && !refits;
-    if (again && failure->class != ERR_CANCELLED && fallback.n > 0)
-        e->fallback = keep(d, fallback);
-    else if (again && (failure->class == ERR_RETRY || failure->class == ERR_TIMEOUT) &&
-             agent->tries + 1 < d->run->settings.model_attempts)
-        e->retry_at = d->now + retry_delay(d->run, agent, failure);
+    struct verdict verdict = patience_verdict(d, agent, failure);
+    if (verdict.kind == VERDICT_NEXT)
+        e->fallback = verdict.text;
+    else if (verdict.kind == VERDICT_WAIT)
+        e->retry_at = verdict.at;
     emit(d, e);
-    turn_failed(d, agent, failure);
+    turn_failed(d, agent, failure, &verdict);
+}
+
+/* The request waits until its provider may be asked, or waits no longer. */
+static void on_admission(struct deciding *d, struct agent *agent, const struct input *input)
+{
+    bool held = input->kind == INPUT_HELD;
+    if ((agent->held == HELD_NOW) == held)
+        return;
+    struct event *e = fact(d, agent->no, held ? EVENT_MODEL_HELD : EVENT_MODEL_ADMITTED);
+    e->call_id = keep(d, agent->request_id);
+    if (held) {
+        e->reason = input->text;
+        e->waited_ms = input->waited_ms;
+    }
+    emit(d, e);
 }
 
 static void on_checked(struct deciding *d, struct agent *agent, const struct input *input)
@@ -214,13 +226,16 @@ void answer_take(struct deciding *d, const struct input *input)
     struct agent *agent = run_agent_at(d->run, input->agent_no);
     if (agent == NULL || d->run->status != RUN_RUNNING)
         return;
-    if (input->kind == INPUT_REPLY || input->kind == INPUT_FAILURE) {
+    if (input->kind == INPUT_REPLY || input->kind == INPUT_FAILURE || input->kind == INPUT_HELD ||
+        input->kind == INPUT_ADMITTED) {
         if (agent->phase != PHASE_ASKING || !str_eq(agent->request_id, input->call_id))
             return;
         if (input->kind == INPUT_REPLY)
             on_reply(d, agent, input);
-        else
+        else if (input->kind == INPUT_FAILURE)
             on_failure(d, agent, input);
+        else
+            on_admission(d, agent, input);
         return;
     }
     if (input->kind == INPUT_CHECKED) {

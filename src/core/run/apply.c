@@ -56,6 +56,7 @@ static int apply_run_started(struct run *run, struct agent *agent, const struct 
         return -1;
     if (control_take(run, e->control, err) != 0)
         return -1;
+    members_open(run);
     if (e->contract.p != NULL &&
         contract_parse(&agent->arena, e->contract, &agent->contract, err) != 0)
         return -1;
@@ -92,8 +93,10 @@ static int apply_run_ended(struct run *run, struct agent *agent, const struct ev
 static int apply_run_resumed(struct run *run, struct agent *agent, const struct event *e,
                              struct err *err)
 {
-    if (run->status != RUN_RUNNING)
+    if (run->status != RUN_RUNNING && run->status != RUN_PARKED)
         return apply_out_of_place(e, err);
+    run->status = RUN_RUNNING;
+    patience_anew(run);
     /* Nobody worked while no process owned the run: that time is not the agents'. The last owner may have lived on after its last
      * event, in a long request: that time is. */
     int64_t ended = event_number(e->alive_at, 0);
@@ -103,6 +106,15 @@ static int apply_run_resumed(struct run *run, struct agent *agent, const struct 
     run->changes++; /* nor is it known what happened to the files meanwhile */
     timers_shift(run, unowned);
     spent_shift(run, unowned);
+    return 0;
+}
+
+static int apply_run_parked(struct run *run, struct agent *agent, const struct event *e,
+                            struct err *err)
+{
+    if (agent->no != 0)
+        return apply_out_of_place(e, err);
+    run->status = RUN_PARKED;
     return 0;
 }
 
@@ -116,6 +128,7 @@ static apply_fn *const table[EVENT_TYPE_COUNT] = {
     [EVENT_INBOX_TAKEN] = apply_nothing,
     [EVENT_RUN_STARTED] = apply_run_started,
     [EVENT_RUN_RESUMED] = apply_run_resumed,
+    [EVENT_RUN_PARKED] = apply_run_parked,
     [EVENT_RUN_COMPLETED] = apply_run_ended,
     [EVENT_RUN_FAILED] = apply_run_ended,
     [EVENT_RUN_CANCELLED] = apply_run_ended,
@@ -150,6 +163,8 @@ static apply_fn *const table[EVENT_TYPE_COUNT] = {
     [EVENT_MODEL_REQUESTED] = apply_requested,
     [EVENT_MODEL_REPLIED] = apply_replied,
     [EVENT_MODEL_FAILED] = apply_failed_request,
+    [EVENT_MODEL_HELD] = apply_held,
+    [EVENT_MODEL_ADMITTED] = apply_admitted,
     [EVENT_TOOL_REQUESTED] = apply_call_requested,
     [EVENT_TOOL_PREPARED] = apply_prepared,
     [EVENT_TOOL_FINISHED] = apply_call_finished,
@@ -174,7 +189,9 @@ int run_apply(struct run *run, const struct event *e, struct err *err)
     if (e->type >= EVENT_TYPE_COUNT || e->seq != run->seq + 1 ||
         (agent == NULL) != (e->type == EVENT_SUBAGENT_CREATED))
         return apply_out_of_place(e, err);
-    if (run->status != RUN_RUNNING && e->type != EVENT_RUN_STARTED && e->type != EVENT_INBOX_TAKEN)
+    bool opens = e->type == EVENT_RUN_STARTED || e->type == EVENT_INBOX_TAKEN ||
+                 (e->type == EVENT_RUN_RESUMED && run->status == RUN_PARKED);
+    if (run->status != RUN_RUNNING && !opens)
         return apply_out_of_place(e, err);
     spent_before(run, agent, e);
     if (table[e->type](run, agent, e, err) != 0)

@@ -56,6 +56,8 @@ apply_fn apply_waiting;
 apply_fn apply_settled;
 apply_fn apply_replied;
 apply_fn apply_failed_request;
+apply_fn apply_held;
+apply_fn apply_admitted;
 apply_fn apply_timer;
 apply_fn apply_idle;
 

@@ -23,6 +23,7 @@ static void attempt_reset(struct run *run, struct agent *agent)
     agent->stop_reason = STR_NONE;
     agent->request_id = agent->model_now = agent->model_asked = STR_NONE;
     timer_set(run, agent, TIMER_BACKOFF, 0);
+    patience_forget(run, agent);
 }
 
 /* The contract as the event has it, in the agent's keeping. An event that was just decided brings it along ready-made. */
@@ -163,6 +164,7 @@ int apply_joining(struct run *run, struct agent *agent, const struct event *e, s
     budget_unqueue(run, agent);
     timer_set(run, agent, TIMER_ATTEMPT, 0);
     timer_set(run, agent, TIMER_BACKOFF, 0);
+    timer_set(run, agent, TIMER_PATIENCE, 0);
     return 0;
 }
 

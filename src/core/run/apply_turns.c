@@ -73,6 +73,7 @@ int apply_compacted(struct run *run, struct agent *agent, const struct event *e,
     context_compact(agent, summary, (size_t)event_number(e->kept, 0));
     agent->summaries = str_is(e->outcome, "failed") ? SUMMARIES_FAIL : SUMMARIES_WORK;
     agent->tries = 0;
+    patience_forget(run, agent);
     agent->phase = PHASE_READY;
     return 0;
 }
@@ -84,6 +85,7 @@ int apply_stopping(struct run *run, struct agent *agent, const struct event *e, 
     agent->stopping = outcome_parse(e->outcome);
     agent->stop_reason = arena_copy(&agent->arena, e->reason);
     timer_set(run, agent, TIMER_BACKOFF, 0);
+    timer_set(run, agent, TIMER_PATIENCE, 0);
     budget_unqueue(run, agent);
     return 0;
 }
@@ -99,6 +101,7 @@ int apply_requested(struct run *run, struct agent *agent, const struct event *e,
     if (agent->phase != PHASE_READY)
         return apply_out_of_place(e, err);
     agent->phase = PHASE_ASKING;
+    agent->held = HELD_NEVER;
     agent->request_id = arena_copy(&agent->history, e->call_id);
     agent->request_input = event_number(e->estimate, 0);
     agent->request_output = event_number(e->output_limit, 0);
@@ -208,6 +211,32 @@ static void origins_settle(const struct agent *agent, struct call_origin *origin
     map_release(&known);
 }
 
+/* The request has ended. Time that it waited for admission and that nobody was told of was not the agent's. */
+static void request_left(struct run *run, struct agent *agent, const struct event *e)
+{
+    if (agent->held == HELD_NEVER)
+        clock_shift(run, agent, event_number(e->admitted_ms, 0));
+    agent->held = HELD_NEVER;
+    agent->request_id = STR_NONE;
+}
+
+int apply_held(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    if (agent->phase != PHASE_ASKING || agent->held == HELD_NOW)
+        return apply_out_of_place(e, err);
+    agent->held = HELD_NOW;
+    clock_shift(run, agent, event_number(e->waited_ms, 0));
+    return 0;
+}
+
+int apply_admitted(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    if (agent->phase != PHASE_ASKING || agent->held != HELD_NOW)
+        return apply_out_of_place(e, err);
+    agent->held = HELD_EARLIER;
+    return 0;
+}
+
 /* The calls of a reply, with ids of our own: providers repeat theirs. */
 int calls_open(struct agent *agent, const struct event *e, struct str provider,
                struct message *message, struct err *err)
@@ -304,7 +333,9 @@ int apply_replied(struct run *run, struct agent *agent, const struct event *e, s
     agent->output_tokens += output;
     agent->tries = 0;
     agent->model_now = STR_NONE;
-    agent->request_id = STR_NONE;
+    request_left(run, agent, e);
+    patience_forget(run, agent);
+    member_answered(run, agent);
     agent->phase = message.call_count > 0 ? PHASE_TOOLS : PHASE_READY;
     if (e->model_effective.n > 0)
         agent->model_effective = arena_copy(&agent->arena, e->model_effective);
@@ -358,10 +389,16 @@ int apply_failed_request(struct run *run, struct agent *agent, const struct even
         agent->tries++;
     if ((refits || class == ERR_CANCELLED) && is_new_turn(agent))
         agent->account.turns--; /* nothing was answered: asking again is still the same turn */
-    agent->request_id = STR_NONE;
+    request_left(run, agent, e);
     agent->phase = e->retry_at != EVENT_ABSENT ? PHASE_BACKOFF : PHASE_READY;
     if (e->retry_at != EVENT_ABSENT)
         timer_set(run, agent, TIMER_BACKOFF, e->retry_at);
+    if (e->version >= 3) {
+        member_failed(run, agent, e);
+        patience_failed(run, agent, e);
+        if (e->retry_at != EVENT_ABSENT)
+            agent->model_now = STR_NONE; /* the order of the pool holds again */
+    }
     if (e->fallback.n > 0) {
         agent->model_now = arena_copy(&agent->history, e->fallback);
         agent->tries = 0;
@@ -376,7 +413,7 @@ int apply_timer(struct run *run, struct agent *agent, const struct event *e, str
     for (int kind = 0; kind < TIMER_COUNT; kind++) {
         if (str_is(e->kind, timer_names[kind])) {
             timer_set(run, agent, (enum timer_kind)kind, 0);
-            if (agent->stopping == OUTCOME_NONE && kind != TIMER_APPROVAL && kind != TIMER_CALLS)
+            if (agent->stopping == OUTCOME_NONE && (kind == TIMER_WALL || kind == TIMER_ATTEMPT))
                 agent->spent.timer = (enum timer_kind)kind;
             if (kind == TIMER_BACKOFF && agent->phase == PHASE_BACKOFF)
                 agent->phase = PHASE_READY;

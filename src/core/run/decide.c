@@ -124,6 +124,12 @@ static void inbox_cancel(struct deciding *d, const struct js *body)
                reason.n > 0 ? keep(d, reason) : STR("cancelled"));
 }
 
+static void inbox_park(struct deciding *d, const struct js *body)
+{
+    struct str reason = js_get_str(body, "reason");
+    run_park(d, STR_NONE, reason.n > 0 ? reason : STR("stopped"));
+}
+
 /* Whether a root that made many calls goes on. */
 static void unpause(struct deciding *d, struct agent *agent, struct str answer)
 {
@@ -188,6 +194,8 @@ static void on_inbox(struct deciding *d, const struct input *input)
     bool running = d->run->status == RUN_RUNNING;
     if (str_is(input->message_kind, "start"))
         inbox_start(d, body);
+    else if (running && str_is(input->message_kind, "park"))
+        inbox_park(d, body);
     else if (running && str_is(input->message_kind, "cancel"))
         inbox_cancel(d, body);
     else if (running && str_is(input->message_kind, "approve"))
@@ -210,6 +218,10 @@ static void on_tick(struct deciding *d)
     emit(d, e);
     if (timer.kind == TIMER_BACKOFF) {
         turn_advance(d, agent);
+        return;
+    }
+    if (timer.kind == TIMER_PATIENCE) {
+        patience_over(d, agent);
         return;
     }
     if (timer.kind == TIMER_APPROVAL) {
@@ -325,7 +337,7 @@ static void resume_one(struct deciding *d, const struct unfinished *item)
 static void on_resume(struct deciding *d, const struct input *input)
 {
     struct run *run = d->run;
-    if (run->status != RUN_RUNNING)
+    if (run->status != RUN_RUNNING && run->status != RUN_PARKED)
         return;
     /* Which effects the last decisions before the crash had is not in the log: start the mark anew, the same way in replay. */
     run->effects = 0;

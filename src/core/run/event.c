@@ -329,6 +329,17 @@ void event_summary(const struct event *e, struct buf *out)
     case EVENT_RUN_RESUMED:
         buf_printf(out, "taken over, epoch %lld", (long long)e->epoch);
         break;
+    case EVENT_RUN_PARKED:
+        buf_text(out, "parked: ");
+        add_line(out, e->reason);
+        break;
+    case EVENT_MODEL_HELD:
+        buf_text(out, "waits for its provider: ");
+        add_line(out, e->reason);
+        break;
+    case EVENT_MODEL_ADMITTED:
+        buf_text(out, "admitted by its provider");
+        break;
     case EVENT_RUN_COMPLETED:
     case EVENT_SUBAGENT_WAITING:
         add_line(out, e->opening.p != NULL ? e->opening : e->response);

@@ -21,7 +21,8 @@
  *      A failure says what is wrong beyond its class (trouble, window, needed).
  *      A reply of white space alone is an empty one.
  *      Deadlines stand still while an agent waits for a slot or its provider (clock.c). A pause before a retry is not moved by
- *      the time that no process owned the run.
+ *      the time that no process owned the run. A request is tried again for as long as patience_ms says and not a number of
+ *      times; then the run parks. A model that cannot be reached is left out of pools, for minutes or for the run.
  *      A request that overflows lowers the model's window for the run and books nothing.
  *      After masking or compaction a reply books only messages that were not booked before.
  *      The system prompt of a child holds only what siblings share. agent.message of its task has the brief
@@ -107,7 +108,8 @@ struct contract;
     X(server_request, S) /* the server's id of the request */                                      \
     X(fallback, S)       /* the model of the pool that is asked instead */                         \
     X(retry_at, I)                                                                                 \
-    X(idle_ms, I) /* without a sign of life */                                                     \
+    X(waited_ms, I) /* for admission to a provider */                                              \
+    X(idle_ms, I)   /* without a sign of life */                                                   \
     X(partial, S)                                                                                  \
     X(sent, S) /* no: the request never left, so it costs nothing */                               \
     X(tokens, I)                                                                                   \
@@ -153,6 +155,7 @@ struct contract;
       (run_id, session_id, user_id, workspace_id, workspace_path, task, asker, settings, control,  \
        contract))                                                                                  \
     X(RUN_RESUMED, "run.resumed", (effects, owner, epoch, alive_at))                               \
+    X(RUN_PARKED, "run.parked", (provider, reason))                                                \
     X(RUN_COMPLETED, "run.completed", (outcome, response, result))                                 \
     X(RUN_FAILED, "run.failed", (outcome, error, response, result))                                \
     X(RUN_CANCELLED, "run.cancelled", (outcome, error, response, result))                          \
@@ -204,6 +207,8 @@ struct contract;
       (effects, class, http_status, trouble, window, needed, server_request, retry_after_ms,       \
        retry_at, fallback, error, partial, sent, input_tokens, output_tokens, first_token_ms,      \
        admitted_ms, total_ms))                                                                     \
+    X(MODEL_HELD, "model.held", (effects, reason, waited_ms))                                      \
+    X(MODEL_ADMITTED, "model.admitted", (effects))                                                 \
     X(TOOL_REQUESTED, "tool.requested", (tool, arguments, shortened))                              \
     X(TOOL_PREPARED, "tool.prepared", (effects, path, before, after))                              \
     X(TOOL_FINISHED, "tool.finished", (effects, outcome, text, files_read, files_modified))        \

@@ -90,6 +90,7 @@ static void failure_from(const struct event *e, struct model_failure *failure)
     failure->message = e->error;
     failure->partial = e->partial;
     failure->usage = usage_of(e);
+    failure->sent = str_is(e->sent, "no") ? REQUEST_UNSENT : REQUEST_SENT;
 }
 
 static void times_from(const struct event *e, struct input *input)
@@ -134,6 +135,14 @@ int input_from_event(const struct event *e, struct arena *arena, struct input_st
         return 0;
     case EVENT_TIMER_FIRED:
         input->kind = INPUT_TICK;
+        return 0;
+    case EVENT_MODEL_HELD:
+        input->kind = INPUT_HELD;
+        input->text = e->reason;
+        input->waited_ms = e->waited_ms == EVENT_ABSENT ? 0 : e->waited_ms;
+        return 0;
+    case EVENT_MODEL_ADMITTED:
+        input->kind = INPUT_ADMITTED;
         return 0;
     case EVENT_AGENT_IDLE:
         input->kind = INPUT_SILENT;

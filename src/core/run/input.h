@@ -21,6 +21,8 @@ enum input_kind {
     INPUT_ISOLATED, /* an agent has a tree, or cannot have one */
     INPUT_MERGED,   /* a tree was merged, or kept, or neither could be done */
     INPUT_SILENT,   /* an effect has shown no sign of life for a while */
+    INPUT_HELD,     /* a model request waits for admission to its provider, `text` says why */
+    INPUT_ADMITTED, /* it waits no longer; said only after HELD */
 };
 
 struct input {
@@ -62,6 +64,8 @@ struct input {
     struct str conflicted_files; /* JSON array, or STR_NONE */
     /* INPUT_SILENT */
     int64_t idle_ms; /* since its last sign of life */
+    /* INPUT_HELD */
+    int64_t waited_ms; /* so far */
 };
 
 const char *model_trouble_text(enum model_trouble trouble); /* "" for none */

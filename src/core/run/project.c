@@ -9,13 +9,27 @@ static struct row row_of(enum row_kind kind)
         .kind = kind, .step_idx = -1, .started_at = -1, .finished_at = -1, .parent_seq = -1};
 }
 
+static enum run_status status_after(enum event_type type)
+{
+    switch (type) {
+    case EVENT_RUN_STARTED:
+    case EVENT_RUN_RESUMED:
+        return RUN_RUNNING;
+    case EVENT_RUN_PARKED:
+        return RUN_PARKED;
+    case EVENT_RUN_COMPLETED:
+        return RUN_COMPLETED;
+    case EVENT_RUN_FAILED:
+        return RUN_FAILED;
+    default:
+        return RUN_CANCELLED;
+    }
+}
+
 static struct row run_row(const struct run *run, const struct event *e)
 {
     struct row row = row_of(e->type == EVENT_RUN_STARTED ? ROW_RUN_INSERT : ROW_RUN_STATUS);
-    row.status = str_from(run_status_text(e->type == EVENT_RUN_STARTED     ? RUN_RUNNING
-                                          : e->type == EVENT_RUN_COMPLETED ? RUN_COMPLETED
-                                          : e->type == EVENT_RUN_FAILED    ? RUN_FAILED
-                                                                           : RUN_CANCELLED));
+    row.status = str_from(run_status_text(status_after(e->type)));
     if (e->type == EVENT_RUN_STARTED) {
         row.session_id = run->session_id;
         row.user_id = run->user_id;
@@ -26,7 +40,9 @@ static struct row run_row(const struct run *run, const struct event *e)
         row.context_json = e->contract;
         row.started_at = e->ts;
         row.step_idx = 0;
-    } else {
+    } else if (e->type == EVENT_RUN_PARKED) {
+        row.error = e->reason;
+    } else if (e->type != EVENT_RUN_RESUMED) {
         row.finished_at = e->ts;
         row.error = e->error;
         row.result_json = e->result;
@@ -90,6 +106,8 @@ size_t project(const struct run *run, const struct event *e, struct row rows[PRO
 {
     switch (e->type) {
     case EVENT_RUN_STARTED:
+    case EVENT_RUN_RESUMED:
+    case EVENT_RUN_PARKED:
     case EVENT_RUN_COMPLETED:
     case EVENT_RUN_FAILED:
     case EVENT_RUN_CANCELLED:

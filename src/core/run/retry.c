@@ -4,6 +4,8 @@
 
 #define DELAY_FIRST_MS 500
 #define DELAY_MAX_MS 30000
+#define DELAY_UNREACHED_MS                                                                         \
+    2000 /* at most, where there was no connection: a server that is back is found soon */
 
 int64_t retry_delay(const struct run *run, const struct agent *agent,
                     const struct model_failure *failure)
@@ -11,11 +13,12 @@ int64_t retry_delay(const struct run *run, const struct agent *agent,
     if (failure->retry_after_ms >= 0)
         return failure->retry_after_ms < 2 * DELAY_MAX_MS ? failure->retry_after_ms
                                                           : 2 * DELAY_MAX_MS;
-    int64_t delay = DELAY_FIRST_MS;
-    for (int64_t i = 0; i < agent->tries && delay < DELAY_MAX_MS; i++)
+    bool unreached = failure->http_status == 0 && failure->sent == REQUEST_UNSENT;
+    int64_t delay = DELAY_FIRST_MS, most = unreached ? DELAY_UNREACHED_MS : DELAY_MAX_MS;
+    for (int64_t i = 0; i < agent->patience.waits && delay < most; i++)
         delay *= 2;
-    if (delay > DELAY_MAX_MS)
-        delay = DELAY_MAX_MS;
+    if (delay > most)
+        delay = most;
     struct hasher h;
     hasher_init(&h);
     hasher_str(&h, run->id);

@@ -9,8 +9,9 @@
 
 const char *run_status_text(enum run_status status)
 {
-    static const char *const texts[] = {"new", "running", "completed", "failed", "cancelled"};
-    return status <= RUN_CANCELLED ? texts[status] : "?";
+    static const char *const texts[] = {"new",    "running",   "completed",
+                                        "failed", "cancelled", "parked"};
+    return status <= RUN_PARKED ? texts[status] : "?";
 }
 
 static const char *const outcome_texts[] = {"",        "completed", "budget_exceeded",
@@ -140,6 +141,11 @@ enum run_status run_state(const struct run *run)
     return run->status;
 }
 
+bool run_ended(const struct run *run)
+{
+    return run->status >= RUN_COMPLETED && run->status <= RUN_CANCELLED;
+}
+
 uint64_t run_seq(const struct run *run)
 {
     return run->seq;
@@ -149,7 +155,8 @@ int64_t run_deadline(const struct run *run)
 {
     struct timer timer;
     /* Looking only drops entries that are no longer meant: the state that counts stays as it is. */
-    return timer_first((struct run *)run, &timer) ? timer.at : INT64_MAX;
+    return run->status == RUN_RUNNING && timer_first((struct run *)run, &timer) ? timer.at
+                                                                                : INT64_MAX;
 }
 
 uint32_t run_agent_count(const struct run *run)
@@ -341,6 +348,8 @@ static void print_agent(struct buf *out, const struct agent *a)
                (unsigned long long)a->ready_seq, a->children_open);
     for (int i = 0; i < TIMER_COUNT; i++)
         buf_printf(out, " %lld/%lld", (long long)a->timers[i], (long long)a->clock.left[i]);
+    buf_printf(out, " patience=%lld/%lld/%lld", (long long)a->patience.since,
+               (long long)a->patience.waits, (long long)a->patience.alike);
     buf_printf(out, " standing=%d:%zu held=%d\n", (int)a->clock.stands, a->children_standing,
                (int)a->held);
     print_tree(out, a);
@@ -370,6 +379,7 @@ void run_print(const struct run *run, struct buf *out)
                run->answered.count);
     for (size_t i = 0; i < run->settings.model_count; i++)
         buf_printf(out, "window=%lld\n", (long long)run->settings.models[i].max_context_tokens);
+    members_print(run, out);
     buf_text(out, "queue");
     for (size_t i = 0; i < run->slot_count; i++) {
         const struct slot_wait *wait = &run->slot_queue[run->slot_head + i];

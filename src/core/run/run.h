@@ -12,7 +12,8 @@
 #include "core/run/event.h"
 #include "core/run/input.h"
 
-enum run_status { RUN_NEW, RUN_RUNNING, RUN_COMPLETED, RUN_FAILED, RUN_CANCELLED };
+/* PARKED: nobody works on it, nothing of it has ended; run.resumed makes it RUNNING again. */
+enum run_status { RUN_NEW, RUN_RUNNING, RUN_COMPLETED, RUN_FAILED, RUN_CANCELLED, RUN_PARKED };
 const char *run_status_text(enum run_status status);
 
 struct run;
@@ -47,12 +48,13 @@ int run_apply(struct run *run, const struct event *event, struct err *err);
 /* --- reading ----------------------------------------------------------------------------------------------- */
 struct str run_id(const struct run *run);
 enum run_status run_state(const struct run *run);
+bool run_ended(const struct run *run); /* completed, failed or cancelled; not parked */
 uint64_t run_seq(const struct run *run);
 /* Absolute time of the earliest deadline, or INT64_MAX: the shell then sends INPUT_TICK until it lies ahead again. */
 int64_t run_deadline(const struct run *run);
 uint32_t run_agent_count(const struct run *run); /* with the root */
-/* The model of its pool that the agent asks when the one that it asks now fails; STR_NONE: there is none. */
-struct str run_fallback(const struct run *run, const struct agent *agent);
+/* The model of its pool that the agent asks when the one that it asked last fails now; STR_NONE: there is none. */
+struct str run_fallback(const struct run *run, const struct agent *agent, int64_t now);
 const struct agent *run_agent(const struct run *run, uint32_t no); /* NULL: no such agent */
 const struct settings *run_settings(const struct run *run);
 struct str run_workspace(const struct run *run);

@@ -12,11 +12,21 @@ struct timer {
     enum timer_kind kind;
 };
 
+/* What is known of a model of the settings. */
+struct member {
+    int64_t out_until; /* left out of pools before this time; INT64_MAX: for the run */
+    struct str why;
+    /* Of its provider; kept with the first model of that provider. */
+    bool answered;
+    int64_t failing_since; /* the first failure without an answer; 0: none */
+};
+
 struct run {
     struct arena arena;
     struct str id, session_id, user_id, workspace_id, workspace_path, task, instructions;
     enum asker asker;
     struct settings settings;
+    struct member *members; /* by place in the settings' models */
     struct control control; /* the registry, and what is pinned */
     bool directed;          /* the root does what the run was started for, and asks no model */
     enum run_status status;
@@ -122,10 +132,38 @@ struct effect *effect_add(struct deciding *d, enum effect_kind kind, enum effect
 void effect_seal(struct deciding *d,
                  const struct effect *effect); /* when filled in: takes it into the run's mark */
 
+/* patience.c: a provider's trouble */
+/* What follows from a failed request. NEXT: text names the model that is asked instead. REFIT: it is asked again when it fits the
+ * window. WAIT: it is tried again at `at`. PARK: the run parks. END: for the agent it is an error, which text tells. */
+struct verdict {
+    enum { VERDICT_END, VERDICT_NEXT, VERDICT_REFIT, VERDICT_WAIT, VERDICT_PARK } kind;
+    struct str text;
+    int64_t at;
+};
+struct verdict patience_verdict(struct deciding *d, const struct agent *agent,
+                                const struct model_failure *failure);
+void patience_over(struct deciding *d, const struct agent *agent); /* its timer has fired */
+/* Nothing ends, nobody works on the run any more, and a resume goes on. Emits the decision's last event. model: whose provider
+ * is in trouble, or STR_NONE. */
+void run_park(struct deciding *d, struct str model, struct str why);
+/* The model to ask: the first of the agent's pool that is not left out. STR_NONE: all of them are, for the run. */
+struct str pool_pick(const struct run *run, const struct agent *agent, int64_t now);
+/* Why that is so, for each model. last: the error of the model that was asked last, not yet applied; or STR_NONE. */
+struct str pool_error(struct deciding *d, const struct agent *agent, struct str last);
+/* For apply alone. */
+void members_open(struct run *run);
+void members_print(const struct run *run, struct buf *out);
+void member_answered(struct run *run, const struct agent *agent);
+void member_failed(struct run *run, const struct agent *agent, const struct event *event);
+void patience_failed(struct run *run, struct agent *agent, const struct event *event);
+void patience_forget(struct run *run, struct agent *agent);
+void patience_anew(struct run *run); /* the run is resumed */
+
 /* turn.c: an agent's loop */
 void turn_advance(struct deciding *d, struct agent *agent);
 void turn_replied(struct deciding *d, struct agent *agent, const struct model_reply *reply);
-void turn_failed(struct deciding *d, struct agent *agent, const struct model_failure *failure);
+void turn_failed(struct deciding *d, struct agent *agent, const struct model_failure *failure,
+                 const struct verdict *verdict);
 void turn_interrupted(struct deciding *d,
                       struct agent *agent); /* its request was lost in a crash */
 /* What is kept back for the agent's last turn; nothing in the last turn itself. */

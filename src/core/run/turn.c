@@ -23,23 +23,9 @@ void message_add(struct deciding *d, struct agent *agent, const char *role, cons
     emit(d, e);
 }
 
-static const struct model_settings *model_of(const struct run *run, const struct agent *agent)
+static const struct model_settings *model_of(const struct deciding *d, const struct agent *agent)
 {
-    struct str name = agent->model_now.n > 0 ? agent->model_now : agent->contract.model.name;
-    return settings_model(&run->settings, name);
-}
-
-struct str run_fallback(const struct run *run, const struct agent *agent)
-{
-    const struct pool *pool = settings_pool(&run->settings, agent->contract.model.pool);
-    struct str now = agent->model_now.n > 0 ? agent->model_now : agent->contract.model.name;
-    bool behind = false;
-    for (size_t i = 0; pool != NULL && i < pool->models.n; i++) {
-        if (behind && list_has(&agent->contract.model.allowed_models, pool->models.items[i]))
-            return pool->models.items[i];
-        behind = behind || str_eq(pool->models.items[i], now);
-    }
-    return STR_NONE;
+    return settings_model(&d->run->settings, pool_pick(d->run, agent, d->now));
 }
 
 /* Whether the circuit breaker of a root comes before its budget. */
@@ -205,10 +191,12 @@ static void finish_too_long(struct deciding *d, struct agent *agent,
 
 static void request(struct deciding *d, struct agent *agent)
 {
-    const struct model_settings *model = model_of(d->run, agent);
+    const struct model_settings *model = model_of(d, agent);
     if (model == NULL) {
+        bool known = settings_model(&d->run->settings, agent->contract.model.name) != NULL;
         agent_finish(d, agent, OUTCOME_ERROR,
-                     STR("the contract's model is not in the run's settings"));
+                     known ? pool_error(d, agent, STR_NONE)
+                           : STR("the contract's model is not in the run's settings"));
         return;
     }
     int64_t tools = (int64_t)agent->contract.permissions.allowed_tools.n * TOOL_TOKENS;
@@ -401,7 +389,7 @@ static void reply_without_calls(struct deciding *d, struct agent *agent,
 
 static void summarised(struct deciding *d, struct agent *agent, struct str summary)
 {
-    const struct model_settings *model = model_of(d->run, agent);
+    const struct model_settings *model = model_of(d, agent);
     context_compacted(d, agent, summary, model != NULL ? context_bound(agent, model) : 0);
     turn_advance(d, agent);
 }
@@ -469,27 +457,27 @@ static void finish_refused(struct deciding *d, struct agent *agent,
                               STR_FMT(failure->message)));
 }
 
-void turn_failed(struct deciding *d, struct agent *agent, const struct model_failure *failure)
+void turn_failed(struct deciding *d, struct agent *agent, const struct model_failure *failure,
+                 const struct verdict *verdict)
 {
     if (d->failed)
         return;
     settle(d, agent);
     if (agent->stopping != OUTCOME_NONE)
         agent_settle_stop(d, agent);
-    else if (agent->phase == PHASE_READY && agent->tries == 0 && agent->model_now.n > 0)
-        turn_advance(d, agent); /* the next model of the pool */
-    else if (agent->phase == PHASE_READY && agent->tries == 0 &&
-             failure->trouble == TROUBLE_OVERFLOW)
-        turn_advance(d, agent); /* made to fit the window that is known now */
-    else if (agent->phase == PHASE_READY && agent->compact_at != 0)
+    else if (verdict->kind == VERDICT_NEXT || verdict->kind == VERDICT_REFIT)
+        turn_advance(d, agent);
+    else if (verdict->kind == VERDICT_PARK)
+        run_park(d, agent->model_asked, failure->message);
+    else if (verdict->kind == VERDICT_END && agent->compact_at != 0)
         summarised(d, agent, STR_NONE); /* no summary to be had: go on without what came before */
-    else if (agent->phase == PHASE_READY && failure->trouble == TROUBLE_OVERFLOW)
+    else if (verdict->kind == VERDICT_END && failure->trouble == TROUBLE_OVERFLOW)
         finish_refused(d, agent, failure);
-    else if (agent->phase == PHASE_READY && failure->class == ERR_PROVIDER)
+    else if (verdict->kind == VERDICT_END && failure->class == ERR_CANCELLED)
+        agent_give_up(d, agent, OUTCOME_ERROR, keep(d, verdict->text));
+    else if (verdict->kind == VERDICT_END)
         agent_finish(d, agent, OUTCOME_ERROR,
-                     keep(d, failure->message)); /* asking again would be refused again */
-    else if (agent->phase == PHASE_READY)
-        agent_give_up(d, agent, OUTCOME_ERROR, keep(d, failure->message));
+                     keep(d, verdict->text)); /* asking again gives the same */
 }
 
 void turn_interrupted(struct deciding *d, struct agent *agent)
@@ -498,6 +486,8 @@ void turn_interrupted(struct deciding *d, struct agent *agent)
     e->call_id = keep(d, agent->request_id);
     e->class = str_from(err_class_text(ERR_CANCELLED));
     e->error = STR("the process ended while the request was out; it is asked again");
+    if (agent->held == HELD_NOW)
+        e->sent = STR("no");
     emit(d, e);
     settle(d, agent);
 }
@@ -528,7 +518,7 @@ static void give_slots(struct deciding *d)
 static void give_budget(struct deciding *d)
 {
     struct run *run = d->run;
-    while (!d->failed && run->budget_count > 0) {
+    while (!d->failed && run->budget_count > 0 && run->status == RUN_RUNNING) {
         uint32_t oldest = run->budget_queue[0];
         turn_advance(d, run_agent_at(run, oldest));
         if (run->budget_count > 0 && run->budget_queue[0] == oldest)
