@@ -46,6 +46,7 @@ struct model_call {
     struct request_copy copy; /* of the request, while WAITING */
     struct buf message;       /* of the failure, once ENDED */
     enum err_class class;     /* once ENDED */
+    int status;               /* and what the provider answered others; 0: nothing */
 };
 
 static void *must(void *memory)
@@ -122,6 +123,7 @@ static void on_soon(uv_timer_t *timer)
         if (client->ended == NULL)
             client->ended_last = &client->ended;
         const struct model_failure failure = {.class = call->class,
+                                              .http_status = call->status,
                                               .retry_after_ms = -1,
                                               .message = buf_view(&call->message),
                                               .usage = USAGE_NONE,
@@ -188,8 +190,10 @@ static void waiting_explain(const struct provider *provider, const struct model_
 /* A short pause is sat out: a pool's first model is the one that is wanted. */
 static bool moves_on(const struct provider *provider, const struct model_request *request)
 {
+    const struct governor *governor = &provider->governor;
     return request->at_a_pause == REQUEST_MOVES_ON &&
-           governor_pause_left(&provider->governor, now_of(provider->client)) >= MOVE_ON_MS;
+           (governor->state == GOVERNOR_DOWN ||
+            governor_pause_left(governor, now_of(provider->client)) >= MOVE_ON_MS);
 }
 
 static void move_on(struct model_call *call)
@@ -201,6 +205,9 @@ static void move_on(struct model_call *call)
     snprintf(message, sizeof message, "not asked: everybody waits for this provider (%.*s)",
              STR_FMT(buf_view(&reason)));
     buf_release(&reason);
+    /* With the status that the provider gave others: it was reached, and only has too much to do. */
+    const struct governor *governor = &call->provider->governor;
+    call->status = governor->state == GOVERNOR_DOWN ? 0 : governor->status;
     call_end(call, ERR_RETRY, message);
 }
 
@@ -243,7 +250,8 @@ static void on_delta(void *user, struct str text)
 {
     struct model_call *call = user;
     /* The inner port is in the middle of a transfer: what may leave now does so from the loop. */
-    if (governor_taken_on(&call->provider->governor, &call->ticket) == GOVERNOR_GREW)
+    if (governor_taken_on(&call->provider->governor, &call->ticket,
+                          now_of(call->provider->client)) == GOVERNOR_GREW)
         provider_arm(call->provider);
     if (call->callbacks.delta != NULL)
         call->callbacks.delta(call->callbacks.user, text);
@@ -305,13 +313,34 @@ static int status_of(const struct model_failure *failure)
 static bool is_refusal(const struct model_failure *failure)
 {
     static const int statuses[] = {429, 503, 529};
-    if (failure->class == ERR_RETRY && failure->http_status == 0 && failure->sent == REQUEST_UNSENT)
-        return true;
     for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
         if (status_of(failure) == statuses[i])
-            return failure->class != ERR_CANCELLED;
+            return true;
     }
     return false;
+}
+
+/* What the end of the call says about the provider. */
+static enum governor_effect take_news(struct model_call *call, const struct model_reply *reply,
+                                      const struct model_failure *failure)
+{
+    struct governor *governor = &call->provider->governor;
+    int64_t now = now_of(call->provider->client);
+    if (reply != NULL)
+        return governor_taken_on(governor, &call->ticket, now);
+    if (failure->class == ERR_CANCELLED)
+        return GOVERNOR_AS_BEFORE;
+    if (is_refusal(failure))
+        return governor_refused(governor, &call->ticket, status_of(failure),
+                                failure->retry_after_ms, now);
+    if (failure->http_status >= 400)
+        return governor_reached(governor, now);
+    if (failure->http_status == 0 && failure->sent == REQUEST_UNSENT &&
+        failure->class != ERR_PROVIDER)
+        return governor_unreached(governor, GOVERNOR_NO_CONNECTION, now);
+    if (failure->http_status == 0 && failure->class == ERR_RETRY)
+        return governor_unreached(governor, GOVERNOR_BROKEN, now);
+    return GOVERNOR_AS_BEFORE;
 }
 
 static void on_done(void *user, const struct model_reply *reply,
@@ -320,11 +349,7 @@ static void on_done(void *user, const struct model_reply *reply,
     struct model_call *call = user;
     struct provider *provider = call->provider;
     struct governor *governor = &provider->governor;
-    if (reply != NULL)
-        governor_taken_on(governor, &call->ticket);
-    else if (is_refusal(failure) &&
-             governor_refused(governor, &call->ticket, status_of(failure), failure->retry_after_ms,
-                              now_of(provider->client)) == GOVERNOR_PAUSED)
+    if (take_news(call, reply, failure) == GOVERNOR_PAUSED)
         waiting_pause(provider);
     governor_leave(governor, &call->ticket);
     call->callbacks.done(call->callbacks.user, reply, failure);

@@ -68,11 +68,13 @@ class Timeout(unittest.TestCase):
                    and line["agent_id"] == lines[0]["run_id"]]
         self.assertIn("[TIMEOUT] Sub-agent failed: timed out after 5.", told)
 
-    def test_requests_that_wait_for_admission_are_told_apart(self):
-        rules = script(rule({"status": 429, "retry_after": "30", "error": "slow down"}))
+    def test_waiting_for_the_provider_is_told_apart_and_does_not_count(self):
+        rules = script(rule({"status": 429, "retry_after": "6", "error": "slow down", "fail_times": 1,
+                             "then": {"text": "late", "delay_ms": 50000}}))
         lines = self.run_task(rules, "--timeout", "5s")
         parts = self.parts(lines[-1]["error"])
-        self.assertGreaterEqual(parts.get("waiting for admission", 0) + parts.get("before asking again", 0), 4.0)
+        self.assertGreaterEqual(parts.get("waiting for admission", 0) + parts.get("before asking again", 0), 5.5)
+        self.assertGreaterEqual(parts["for the first token"], 4.0)
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ static size_t admit_all(struct rig *rig)
 
 static void taken_on_and_over(struct rig *rig, struct governor_ticket *ticket)
 {
-    governor_taken_on(&rig->governor, ticket);
+    governor_taken_on(&rig->governor, ticket, rig->now);
     governor_leave(&rig->governor, ticket);
 }
 
@@ -231,8 +231,8 @@ static void a_request_counts_once_however_many_signs_of_life_it_gives(void **sta
     struct rig rig;
     rig_init(&rig, 2, 50);
     enter_many(&rig, "run", 10);
-    governor_taken_on(&rig.governor, &rig.tickets[0]);
-    governor_taken_on(&rig.governor, &rig.tickets[0]);
+    governor_taken_on(&rig.governor, &rig.tickets[0], rig.now);
+    governor_taken_on(&rig.governor, &rig.tickets[0], rig.now);
     assert_int_equal(rig.governor.limit, 3);
     rig_release(&rig);
 }
@@ -340,8 +340,8 @@ static void an_answer_that_breaks_off_for_the_load_is_a_refusal_once(void **stat
     struct rig rig;
     rig_init(&rig, 4, 100);
     enter_many(&rig, "run", 4);
-    for (size_t i = 0; i < 4; i++)
-        governor_taken_on(&rig.governor, &rig.tickets[i]);
+    for (size_t i = 0; i < 2; i++)
+        governor_taken_on(&rig.governor, &rig.tickets[i], rig.now);
     assert_int_equal(governor_refused(&rig.governor, &rig.tickets[0], 529, -1, rig.now),
                      GOVERNOR_PAUSED);
     assert_int_equal(rig.governor.limit, 2);
@@ -399,15 +399,231 @@ static void the_reason_names_the_refusal_and_afterwards_the_limit(void **state)
     governor_reason(&rig.governor, rig.now, &reason);
     check_str(buf_view(&reason), "429");
     rig.now += 1000;
-    governor_refused(&rig.governor, &rig.tickets[1], 0, 2000, rig.now);
+    buf_clear(&reason);
+    governor_reason(&rig.governor, rig.now, &reason);
+    check_str(buf_view(&reason), "2 at once");
+    rig.now += 1000;
+    governor_unreached(&rig.governor, GOVERNOR_NO_CONNECTION, rig.now);
     buf_clear(&reason);
     governor_reason(&rig.governor, rig.now, &reason);
     check_str(buf_view(&reason), "no connection");
-    buf_clear(&reason);
-    governor_reason(&rig.governor, rig.now + 2000, &reason);
-    check_str(buf_view(&reason), "2 at once");
     buf_release(&reason);
     rig_release(&rig);
+}
+
+/* --- one failure is not overload --------------------------------------------------------------------- */
+
+static void one_refusal_among_hundreds_of_answers_changes_nothing_for_others(void **state)
+{
+    struct rig rig;
+    rig_init(&rig, 64, 100);
+    for (int i = 0; i < 200; i++)
+        taken_on_and_over(&rig, enter(&rig, "run", 1));
+    struct governor_ticket *one = enter(&rig, "run", 1);
+    assert_int_equal(governor_refused(&rig.governor, one, 429, 30000, rig.now), GOVERNOR_AS_BEFORE);
+    assert_int_equal(rig.governor.limit, 64);
+    assert_int_equal(governor_pause_left(&rig.governor, rig.now), 0);
+    /* A minute later those answers are no longer recent. */
+    rig.now += 60000;
+    one = enter(&rig, "run", 1);
+    assert_int_equal(governor_refused(&rig.governor, one, 429, 30000, rig.now), GOVERNOR_PAUSED);
+    rig_release(&rig);
+}
+
+static void a_lost_connection_changes_nothing_while_others_get_through(void **state)
+{
+    struct rig rig;
+    rig_init(&rig, 64, 100);
+    taken_on_and_over(&rig, enter(&rig, "run", 1));
+    assert_int_equal(governor_unreached(&rig.governor, GOVERNOR_NO_CONNECTION, rig.now + 999),
+                     GOVERNOR_AS_BEFORE);
+    assert_int_equal(rig.governor.state, GOVERNOR_UP);
+    assert_int_equal(governor_unreached(&rig.governor, GOVERNOR_NO_CONNECTION, rig.now + 1000),
+                     GOVERNOR_PAUSED);
+    assert_int_equal(rig.governor.state, GOVERNOR_DOWN);
+    rig_release(&rig);
+}
+
+static void two_broken_answers_do_not_make_a_provider_down_and_a_third_does(void **state)
+{
+    struct rig rig;
+    rig_init(&rig, 64, 100);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(governor_unreached(&rig.governor, GOVERNOR_BROKEN, rig.now),
+                         GOVERNOR_AS_BEFORE);
+    assert_int_equal(governor_unreached(&rig.governor, GOVERNOR_BROKEN, rig.now), GOVERNOR_PAUSED);
+    rig_release(&rig);
+}
+
+static void a_provider_that_is_down_is_probed_once_a_second_and_back_for_all_at_once(void **state)
+{
+    struct rig rig;
+    rig_init(&rig, 64, 100);
+    enter_many(&rig, "run", 60); /* these hang */
+    governor_unreached(&rig.governor, GOVERNOR_NO_CONNECTION, rig.now);
+    enter_many(&rig, "run", 30);
+    for (int second = 0; second < 20; second++) {
+        assert_int_equal(admit_all(&rig), 0);
+        assert_int_equal(governor_wake(&rig.governor, rig.now), rig.now + GOVERNOR_PROBE_MS);
+        rig.now += GOVERNOR_PROBE_MS;
+        struct governor_ticket *probe = governor_admit(&rig.governor, rig.now);
+        assert_non_null(probe);
+        assert_int_equal(admit_all(&rig), 0);
+        assert_int_equal(governor_wake(&rig.governor, rig.now), INT64_MAX);
+        governor_unreached(&rig.governor, GOVERNOR_NO_CONNECTION, rig.now);
+        governor_leave(&rig.governor, probe);
+    }
+    rig.now += GOVERNOR_PROBE_MS;
+    struct governor_ticket *probe = governor_admit(&rig.governor, rig.now);
+    assert_int_equal(governor_reached(&rig.governor, rig.now), GOVERNOR_GREW);
+    governor_leave(&rig.governor, probe);
+    assert_int_equal(admit_all(&rig), 4); /* beside the sixty that hang */
+    rig_release(&rig);
+}
+
+static void a_limit_does_not_grow_while_first_bytes_take_far_longer_than_the_quickest(void **state)
+{
+    struct rig rig;
+    rig_init(&rig, 4, 100);
+    taken_on_and_over(&rig, enter(&rig, "run", 1));
+    enter_many(&rig, "run", 20);
+    rig.now += 60000;
+    round_trip(&rig);
+    assert_int_equal(rig.governor.limit, 4);
+    rig_release(&rig);
+}
+
+/* --- what a server takes ------------------------------------------------------------------------------ */
+
+enum fate { FATE_ANSWERED, FATE_REFUSED, FATE_BROKEN };
+
+/* A server in virtual time: a limit on what it works on at once, or on how many it takes in a second; it answers some with a
+ * failure. 0: there is no such limit. */
+struct model_server {
+    size_t at_once, per_second;
+    int64_t service_ms;
+    unsigned broken_permille, refused_permille;
+    size_t active, answered, refused;
+    double tokens;
+    uint64_t chance;
+};
+
+static unsigned chance_of(struct model_server *server)
+{
+    server->chance = server->chance * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(server->chance >> 33) % 1000;
+}
+
+static enum fate arrives(struct model_server *server)
+{
+    unsigned luck = chance_of(server);
+    bool full = (server->at_once > 0 && server->active >= server->at_once) ||
+                (server->per_second > 0 && server->tokens < 1);
+    if (full || luck < server->refused_permille)
+        return FATE_REFUSED;
+    server->tokens -= 1;
+    return luck < server->refused_permille + server->broken_permille ? FATE_BROKEN : FATE_ANSWERED;
+}
+
+struct flying {
+    struct governor_ticket *ticket;
+    int64_t ends;
+    enum fate fate;
+};
+
+#define BUSY 4000 /* requests that are in flight or wait, always */
+
+static void fly(struct rig *rig, struct model_server *server, struct flying *flying,
+                struct governor_ticket *ticket)
+{
+    enum fate fate = arrives(server);
+    size_t at = index_of(rig, ticket);
+    server->active += fate != FATE_REFUSED;
+    flying[at] =
+        (struct flying){ticket, rig->now + (fate == FATE_REFUSED ? 2 : server->service_ms), fate};
+}
+
+static void land(struct rig *rig, struct model_server *server, struct flying *one)
+{
+    struct governor_ticket *ticket = one->ticket;
+    if (one->fate == FATE_REFUSED) {
+        server->refused++;
+        governor_refused(&rig->governor, ticket, 429, -1, rig->now);
+    } else if (one->fate == FATE_BROKEN) {
+        governor_unreached(&rig->governor, GOVERNOR_BROKEN, rig->now);
+    } else {
+        server->answered++;
+        governor_taken_on(&rig->governor, ticket, rig->now);
+    }
+    server->active -= one->fate != FATE_REFUSED;
+    governor_leave(&rig->governor, ticket);
+    one->ticket = NULL;
+}
+
+/* Lets BUSY requests come again and again for so long; what was answered and refused in the second half is left. */
+static void serve(struct model_server *server, int64_t ms)
+{
+    struct rig rig;
+    struct flying *flying = calloc(BUSY, sizeof *flying);
+    assert_non_null(flying);
+    rig_init(&rig, GOVERNOR_LIMITS.first, GOVERNOR_LIMITS.maximum);
+    rig.used = BUSY;
+    int64_t begin = rig.now;
+    for (; rig.now < begin + ms; rig.now++) {
+        server->tokens += (double)server->per_second / 1000;
+        if (server->tokens > (double)server->per_second)
+            server->tokens = (double)server->per_second;
+        for (size_t i = 0; i < BUSY; i++) {
+            struct governor_ticket *ticket = &rig.tickets[i];
+            if (flying[i].ticket != NULL && flying[i].ends <= rig.now)
+                land(&rig, server, &flying[i]);
+            if (ticket->state == TICKET_OUTSIDE &&
+                governor_enter(&rig.governor, ticket, STR("run"), (uint32_t)i, rig.now) ==
+                    GOVERNOR_ADMITTED)
+                fly(&rig, server, flying, ticket);
+        }
+        struct governor_ticket *ticket;
+        while ((ticket = governor_admit(&rig.governor, rig.now)) != NULL)
+            fly(&rig, server, flying, ticket);
+        if (rig.now == begin + ms / 2)
+            server->answered = server->refused = 0;
+    }
+    print_message("limit %zu, %zu answered, %zu refused in %lld ms\n", rig.governor.limit,
+                  server->answered, server->refused, (long long)ms / 2);
+    free(flying);
+    rig_release(&rig);
+}
+
+static void a_server_with_a_fixed_number_at_once_is_used_to_nearly_that_number(void **state)
+{
+    const size_t numbers[] = {4, 50, 500};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        struct model_server server = {.at_once = numbers[i], .service_ms = 100, .chance = 7};
+        serve(&server, 40000);
+        size_t best = numbers[i] * 200; /* in 20 s */
+        assert_true(server.answered > best * 7 / 10);
+        assert_true(server.refused < server.answered / 5);
+    }
+}
+
+static void a_server_with_a_rate_is_used_to_nearly_that_rate(void **state)
+{
+    const size_t rates[] = {20, 200, 2000};
+    for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++) {
+        struct model_server server = {.per_second = rates[i], .service_ms = 50, .chance = 7};
+        serve(&server, 60000);
+        assert_true(server.answered > rates[i] * 30 * 7 / 10);
+        assert_true(server.refused < server.answered / 2);
+    }
+}
+
+static void failures_at_random_do_not_slow_a_server_down(void **state)
+{
+    struct model_server server = {
+        .service_ms = 100, .broken_permille = 30, .refused_permille = 10, .chance = 7};
+    serve(&server, 20000);
+    /* All that come: 4000 at once, ten times a second, for ten seconds. */
+    assert_true(server.answered > (size_t)BUSY * 100 * 8 / 10);
 }
 
 int main(void)
@@ -434,6 +650,14 @@ int main(void)
         cmocka_unit_test(a_provider_cannot_ask_for_more_than_a_minute),
         cmocka_unit_test(without_a_time_the_pause_doubles_until_a_request_is_taken_on),
         cmocka_unit_test(the_reason_names_the_refusal_and_afterwards_the_limit),
+        cmocka_unit_test(one_refusal_among_hundreds_of_answers_changes_nothing_for_others),
+        cmocka_unit_test(a_lost_connection_changes_nothing_while_others_get_through),
+        cmocka_unit_test(two_broken_answers_do_not_make_a_provider_down_and_a_third_does),
+        cmocka_unit_test(a_provider_that_is_down_is_probed_once_a_second_and_back_for_all_at_once),
+        cmocka_unit_test(a_limit_does_not_grow_while_first_bytes_take_far_longer_than_the_quickest),
+        cmocka_unit_test(a_server_with_a_fixed_number_at_once_is_used_to_nearly_that_number),
+        cmocka_unit_test(a_server_with_a_rate_is_used_to_nearly_that_rate),
+        cmocka_unit_test(failures_at_random_do_not_slow_a_server_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
