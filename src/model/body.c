@@ -154,6 +154,29 @@ void body_edit(struct str text, const struct body_edit *edits, size_t count, str
     copy_value(text, skip_space(text, 0), &paths, out);
 }
 
+/* --- roles ----------------------------------------------------------------------------------------- */
+
+size_t body_part_roles(struct str messages, struct buf *out)
+{
+    static const struct str tool = {"{\"role\":\"tool\"", 14}, user = {"{\"role\":\"user\"", 14};
+    struct str before = STR_NONE;
+    size_t added = 0;
+    for (size_t at = 0; at < messages.n;) {
+        size_t end = skip_value(messages, at);
+        struct str message = {messages.p + at, end - at};
+        if (before.p)
+            buf_char(out, ',');
+        if (str_starts(message, user) && str_starts(before, tool)) {
+            buf_text(out, "{\"role\":\"assistant\",\"content\":\"(continued)\"},");
+            added++;
+        }
+        buf_str(out, message);
+        before = message;
+        at = end + 1; /* behind the comma */
+    }
+    return added;
+}
+
 /* --- members from the config -------------------------------------------------------------------- */
 
 static bool is_limit(struct str key)

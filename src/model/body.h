@@ -18,6 +18,10 @@ struct body_edit {
  * paths do not reach is copied byte for byte. At most BODY_EDITS_MAX edits. */
 void body_edit(struct str text, const struct body_edit *edits, size_t count, struct buf *out);
 
+/* Appends the messages of Chat Completions, the text between the brackets of their array, with an answer of the model
+ * between a result of a tool and a message of the user. Returns how many were added. */
+size_t body_part_roles(struct str messages, struct buf *out);
+
 /* Appends the text with the members of `extra`, a JSON object, over its own: a member takes the place of ours, null takes
  * ours away. `limit` is the name of our output limit, with its value in `tokens`; 0 tokens: there is none. While there is
  * one, a limit in extra counts only where it is lower, under the name that it has there. */

@@ -37,8 +37,10 @@ static const struct {
     {".cognitiveservices.azure.com", NULL, 0, "max_completion_tokens", "api-key: ", HOST_OPENAI},
     /* OpenRouter API reference, "Parameters": max_tokens for every model */
     {"openrouter.ai", "openrouter", 0, "max_tokens", NULL, HOST_OTHER},
-    /* Mistral API reference, "Chat completion": no stream_options, and the seed is random_seed */
-    {"api.mistral.ai", "mistral", SENDS_USAGE_WISH | SENDS_SEED, "max_tokens", NULL, HOST_OTHER},
+    /* Mistral API reference, "Chat completion": no stream_options, and the seed is random_seed; mistral-common,
+     * protocol/instruct/validator.py: only an answer or another result follows a result */
+    {"api.mistral.ai", "mistral", SENDS_USAGE_WISH | SENDS_SEED | SENDS_USER_AFTER_TOOL,
+     "max_tokens", NULL, HOST_OTHER},
 };
 
 /* By the start of the model's name, without a vendor before it; the first row that fits counts. From OpenAI's guides
@@ -414,6 +416,14 @@ static const char *other_limit(const struct dialect *dialect)
     return strcmp(dialect->limit, "max_tokens") == 0 ? "max_completion_tokens" : "max_tokens";
 }
 
+/* Words of Mistral's API, and of templates that insist on alternation. */
+static bool refuses_roles(struct str body)
+{
+    static const char *const words[] = {"roles must alternate", "after role 'tool'",
+                                        "after role tool", NULL};
+    return says_any(body, words);
+}
+
 uint32_t dialect_learn(struct dialect_learnt *learnt, const struct dialect *dialect, uint32_t tried,
                        struct str body)
 {
@@ -422,6 +432,8 @@ uint32_t dialect_learn(struct dialect_learnt *learnt, const struct dialect *dial
     static const char *const adaptive[] = {"thinking.type.adaptive", NULL};
     const struct name *name = refused_name(body);
     uint32_t refused = name ? name->params & dialect->sent & ~tried : 0;
+    if (refuses_roles(body))
+        refused = SENDS_USER_AFTER_TOOL & dialect->sent & ~tried;
     if (refused == 0 || says_any(body, overflow))
         return 0;
     learnt->accepted &= ~refused;
@@ -441,11 +453,26 @@ uint32_t dialect_learn(struct dialect_learnt *learnt, const struct dialect *dial
     return refused;
 }
 
+/* The body's messages as an array with parted roles. */
+static void part_roles(struct str body, struct buf *out)
+{
+    struct err ignored = ERR_INIT;
+    struct js *root = js_parse(body, &ignored);
+    struct str messages = js_source(body, js_get(root, "messages"));
+    buf_char(out, '[');
+    if (messages.n > 2)
+        body_part_roles((struct str){messages.p + 1, messages.n - 2}, out);
+    buf_char(out, ']');
+    js_free(root);
+}
+
 void dialect_rewrite(const struct dialect_learnt *learnt, const struct dialect *dialect,
                      uint32_t refused, struct str body, struct buf *out)
 {
     struct body_edit edits[BODY_EDITS_MAX];
+    struct buf messages;
     size_t count = 0;
+    buf_init(&messages, out->max);
     uint32_t gone = learnt->refused;
     for (size_t i = 0; i < COUNT(places); i++)
         if ((places[i].params & refused) && (places[i].params & ~gone) == 0)
@@ -454,7 +481,14 @@ void dialect_rewrite(const struct dialect_learnt *learnt, const struct dialect *
         edits[count++] = (struct body_edit){.path = dialect->limit, .rename = learnt->limit};
     if ((refused & SENDS_THINKING) && !(gone & SENDS_THINKING))
         edits[count++] = (struct body_edit){.path = "thinking", .value = "{\"type\":\"adaptive\"}"};
+    if (refused & SENDS_USER_AFTER_TOOL) {
+        part_roles(body, &messages);
+        edits[count++] = (struct body_edit){.path = "messages", .value = messages.p};
+    }
     body_edit(body, edits, count, out);
+    if (messages.failed)
+        out->failed = true;
+    buf_release(&messages);
 }
 
 uint32_t dialect_params_named(struct str member)

@@ -28,6 +28,7 @@ enum dialect_param {
     SENDS_STRICT = 1 << 11,
     SENDS_CACHE_KEY = 1 << 12,
     SENDS_CACHE_MARKS = 1 << 13,
+    SENDS_USER_AFTER_TOOL = 1 << 14, /* a message of the user right behind a tool's result */
 };
 
 /* What was learnt of one provider and model. */

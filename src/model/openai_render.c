@@ -136,6 +136,34 @@ static void write_params(struct jw *w, const struct model_request *request, stru
         jw_kstr(w, "prompt_cache_key", request->cache_key);
 }
 
+/* Whether a message of the user stands right behind a tool's result. Quotes within texts are escaped, so what is looked for
+ * is found between messages only. */
+static bool user_follows_tool(struct str fragments)
+{
+    static const char tool[] = ",{\"role\":\"tool\"", seam[] = "},{\"role\":\"";
+    const char *p = fragments.p, *end = fragments.p + fragments.n;
+    while (fragments.n > 0 && (p = memmem(p, (size_t)(end - p), tool, sizeof tool - 1))) {
+        p = memmem(p + 1, (size_t)(end - p - 1), seam, sizeof seam - 1);
+        if (!p)
+            return false;
+        struct str role = {p + sizeof seam - 1, (size_t)(end - p) - (sizeof seam - 1)};
+        if (str_starts(role, STR("user\"")))
+            return true;
+    }
+    return false;
+}
+
+static void write_messages(struct jw *w, struct str fragments, struct dialect *dialect)
+{
+    jw_key(w, "messages");
+    jw_array(w);
+    if (user_follows_tool(fragments) && !dialect_sends(dialect, SENDS_USER_AFTER_TOOL))
+        body_part_roles(fragments, w->out);
+    else if (fragments.n > 0)
+        jw_raw(w, fragments);
+    jw_end_array(w);
+}
+
 void openai_render_body(const struct model_request *request, struct dialect *dialect,
                         struct buf *out)
 {
@@ -143,11 +171,7 @@ void openai_render_body(const struct model_request *request, struct dialect *dia
     jw_init(&w, out);
     jw_object(&w);
     jw_kstr(&w, "model", request->model);
-    jw_key(&w, "messages");
-    jw_array(&w);
-    if (request->fragments.n > 0)
-        jw_raw(&w, request->fragments);
-    jw_end_array(&w);
+    write_messages(&w, request->fragments, dialect);
     tools_write(&w, request, render_tool);
     jw_kbool(&w, "stream", true);
     if (dialect_sends(dialect, SENDS_USAGE_WISH))

@@ -83,24 +83,25 @@ static int check_ids(const struct js *messages, struct refusal *refusal)
     return 0;
 }
 
-/* Templates of Mistral, Gemma and others (tokenizer_config.json, chat_template): one system message at most, at the start,
- * and no two messages of the user or the model side by side. */
+/* Templates of Mistral, Gemma and others (tokenizer_config.json, chat_template): one system message at most, at the start;
+ * from then on messages of the user and answers without calls take turns. Calls and their results stand between them. */
 static int check_alternation(const struct js *messages, struct refusal *refusal)
 {
-    struct str before = STR_NONE;
+    enum { TURN_USER, TURN_ASSISTANT } turn = TURN_USER;
     for (size_t i = 0; i < js_count(messages); i++) {
-        struct str role = js_get_str(js_at(messages, i), "role");
-        bool repeats = str_eq(role, before) && !str_is(role, "tool");
-        bool late = i > 0 && str_is(role, "system");
-        bool empty = str_is(role, "assistant") &&
-                     js_get_str(js_at(messages, i), "content").n == 0 &&
-                     js_count(js_get(js_at(messages, i), "tool_calls")) == 0;
-        if (repeats || late || empty)
+        const struct js *message = js_at(messages, i);
+        struct str role = js_get_str(message, "role");
+        bool user = str_is(role, "user");
+        bool calls = js_count(js_get(message, "tool_calls")) > 0;
+        if ((i == 0 && str_is(role, "system")) || str_is(role, "tool") || calls)
+            continue;
+        bool empty = !user && js_get_str(message, "content").n == 0;
+        if (empty || str_is(role, "system") || user != (turn == TURN_USER))
             return refusal_set(refusal, 400, NULL, NULL,
                                "After the optional system message, conversation roles must "
                                "alternate user/assistant/user/assistant/... (message %zu, %.*s)",
                                i, STR_FMT(role));
-        before = role;
+        turn = user ? TURN_ASSISTANT : TURN_USER;
     }
     return 0;
 }

@@ -194,6 +194,28 @@ class Conversation(Case):
             self.assertGreater(server.stats()["accepted"], 1)
 
 
+    # mistral-common, validator.py: "Unexpected role 'user' after role 'tool'"; chat templates count turns in the same way.
+    def test_a_notice_behind_results_does_not_break_the_order_of_roles(self):
+        rules = ({"when": {"first_user": "PART"}, "reply": {"calls": [call()], "text": "let me see"}},
+                 {"when": {"first_user": "ROOT", "turn": 0},
+                  "reply": {"calls": [{"name": "spawn_agent", "arguments": {"task": "PART", "max_tool_calls": 2}}]}},
+                 {"reply": {"text": "done"}})
+        for provider, refused in (("mistral", 0), ("local", 1)):
+            server = ModelServer(script(*rules, template="alternating"))
+            self.addCleanup(server.stop)
+            config = f"""llm:
+  providers: {{{provider}: {{base_url: "{server.url}"}}}}
+  models: {{m: {{provider: {provider}, model: scripted}}}}
+"""
+            with self.subTest(provider), Workspace({"a.txt": "a"}, config) as space:
+                result, events = self.drive(space, [])
+                self.assertEqual(result["status"], "completed")
+                self.assertEqual(self.of(events, "model.failed"), [])
+                self.assertTrue([note for note in self.of(events, "agent.message")
+                                 if (note.get("note") or "").startswith("last_turn")])
+                self.assertEqual(server.stats()["refused"], refused)
+
+
 class Requests(Case):
     def test_all_tries_of_a_request_have_one_client_id_and_each_request_its_own(self):
         def answer(request):

@@ -290,6 +290,34 @@ static void what_is_learnt_is_kept_by_provider_and_model(void **state)
     dialects_release(&dialects);
 }
 
+static void an_answer_parts_a_result_from_the_user_where_roles_must_alternate(void **state)
+{
+    struct bench *bench = *state;
+#define RESULT "{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"},{\\\"role\\\":\"}"
+#define NOTE "{\"role\":\"user\",\"content\":\"hurry\"}"
+#define FILLER "{\"role\":\"assistant\",\"content\":\"(continued)\"}"
+#define CALLED "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[]}"
+    bench->request.fragments = STR(NOTE "," CALLED "," RESULT "," RESULT "," NOTE);
+    render(bench, DIALECT_CHAT);
+    has(bench, RESULT "," NOTE);
+    assert_int_equal(refuse(bench, MESSAGE("Unexpected role 'user' after role 'tool'")),
+                     SENDS_USER_AFTER_TOOL);
+    assert_non_null(
+        strstr(bench->again.p, "[" NOTE "," CALLED "," RESULT "," RESULT "," FILLER "," NOTE "]"));
+    render(bench, DIALECT_CHAT);
+    has(bench, "[" NOTE "," CALLED "," RESULT "," RESULT "," FILLER "," NOTE "]");
+    bench->learnt = (struct dialect_learnt){0};
+    bench->request.provider = STR("mistral");
+    render(bench, DIALECT_CHAT);
+    has(bench, FILLER);
+    bench->request.fragments = STR(NOTE "," CALLED "," RESULT "," CALLED "," NOTE);
+    render(bench, DIALECT_CHAT);
+    lacks(bench, FILLER);
+    bench->request.provider = STR("other");
+    render(bench, DIALECT_CHAT);
+    assert_int_equal(refuse(bench, MESSAGE("conversation roles must alternate")), 0);
+}
+
 /* --- effort and sampling ------------------------------------------------------------------------- */
 
 static void effort_is_mapped_to_the_nearest_that_the_model_knows(void **state)
@@ -579,6 +607,7 @@ int main(void)
         CASE(a_word_of_running_text_is_not_a_parameter),
         CASE(a_removed_member_is_not_looked_for_in_what_models_and_tools_say),
         CASE(what_is_learnt_is_kept_by_provider_and_model),
+        CASE(an_answer_parts_a_result_from_the_user_where_roles_must_alternate),
         CASE(effort_is_mapped_to_the_nearest_that_the_model_knows),
         CASE(reasoning_families_get_no_temperature),
         CASE(claude_thinks_within_its_limit_and_leaves_room_for_the_answer),
