@@ -133,9 +133,32 @@ static void a_log_that_names_an_event_without_the_text_does_not_fold(void **stat
     run_free(run);
 }
 
+/* Before version 3 there was no brief: the task and its context were the whole message. */
+static void a_task_in_an_older_log_has_no_brief(void **state)
+{
+    struct rig *rig = *state;
+    struct err err = ERR_INIT;
+    rig_start(rig, "do it");
+    spawn(rig, facts(rig, "f", 'Z', LONG_BYTES));
+    struct run *run = run_new(STR(RIG_RUN));
+    for (size_t i = 0; i < rig->event_count; i++) {
+        struct event event = *rig->events[i];
+        event.version = 2;
+        if (event.type == EVENT_AGENT_MESSAGE && event.opening.p != NULL)
+            event.text = STR_NONE;
+        if (event.type == EVENT_MODEL_REQUESTED)
+            event.tools = STR("withheld");
+        assert_int_equal(run_apply(run, &event, &err), 0);
+    }
+    assert_true(
+        str_starts(run_agent(run, 1)->messages[1].text, STR("look\n\nContext:\n--- f ---\nZZZZ")));
+    run_free(run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        RIG_TEST(a_task_in_an_older_log_has_no_brief),
         RIG_TEST(a_file_that_the_log_has_is_named_and_every_child_gets_its_text),
         RIG_TEST(events_behind_the_facts_do_not_repeat_the_text),
         RIG_TEST(a_file_that_changed_is_logged_again),
