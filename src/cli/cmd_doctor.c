@@ -18,6 +18,7 @@
 #include "cli/trust.h"
 #include "cli/wire.h"
 #include "os/clock.h"
+#include "os/key.h"
 
 #define DISK_FAIL ((uint64_t)64 << 20)
 #define DISK_WARN ((uint64_t)1 << 30)
@@ -274,15 +275,10 @@ static void check_model(struct patient *patient, struct finding *finding)
 static struct str key_for(const struct patient *patient, struct str base_url)
 {
     const struct settings *settings = &wire_config(patient->wire)->settings;
-    char name[256];
     for (size_t i = 0; i < settings->model_count; i++) {
         const struct model_settings *model = &settings->models[i];
-        if (!str_eq(model->base_url, base_url) || model->api_key_env.n == 0 ||
-            model->api_key_env.n >= sizeof name)
-            continue;
-        snprintf(name, sizeof name, "%.*s", STR_FMT(model->api_key_env));
-        const char *value = getenv(name);
-        return str_from(value != NULL ? value : "");
+        if (str_eq(model->base_url, base_url) && model->api_key_env.n > 0)
+            return key_from_environment(model->api_key_env);
     }
     return STR("");
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "git/vcs.h"
+#include "os/key.h"
 #include "sandbox/probe.h"
 #include "sandbox/sandbox.h"
 #include "tool/memory.h"
@@ -14,12 +15,9 @@
 
 static void web_open(struct tool_services *services, const struct config *config)
 {
-    const char *key = NULL;
-    if (config->web.api_key_env.n > 0)
-        key = getenv(config->web.api_key_env.p); /* copies in an arena end with a NUL */
     services->web.search_kind = config->web.kind;
     services->web.search_url = config->web.url;
-    services->web.search_key = str_from(key ? key : "");
+    services->web.search_key = key_from_environment(config->web.api_key_env);
     services->web.reach = config->web.fetch == PRIVATE_ALLOWED ? WEB_PRIVATE_TOO : WEB_PUBLIC_ONLY;
 }
 

@@ -20,6 +20,7 @@
 #include "net/governor_port.h"
 #include "net/http.h"
 #include "os/clock.h"
+#include "os/key.h"
 #include "os/random.h"
 #include "port/tool.h"
 #include "scripted/demo_script.h"
@@ -368,13 +369,7 @@ static struct model_port model_of(void *user, struct str api)
 
 static struct str secret_of(void *user, struct str variable)
 {
-    char name[256];
-    if (variable.n == 0 || variable.n >= sizeof name)
-        return STR("");
-    memcpy(name, variable.p, variable.n);
-    name[variable.n] = '\0';
-    const char *value = getenv(name);
-    return str_from(value != NULL ? value : "");
+    return key_from_environment(variable);
 }
 
 /* Each model request in flight is a connection: as many as the machine lets us have, up to what the governor admits. */

@@ -24,6 +24,9 @@
 #define ODD_MAX 1000 /* data that is not JSON, in one stream */
 #define ODD_SHOWN 80 /* characters of it, in an error */
 #define CUT_FINISH "length"
+#define USAGE_INPUT_MARGIN 100000 /* tokens that a server may add to a prompt */
+#define USAGE_OUTPUT_MARGIN                                                                        \
+    1000000 /* tokens of reasoning that a server may count beside the limit */
 #define USAGE_MAX                                                                                  \
     INT64_C(1000000000000) /* a larger count is nonsense, and sums must not overflow */
 
@@ -132,6 +135,7 @@ void decoder_limit(struct decoder *decoder, int64_t tokens)
         return;
     size_t kept = (size_t)tokens * OUTPUT_KEPT_BYTES;
     decoder->output.limited = true;
+    decoder->output.limit = tokens;
     decoder->output.left = (size_t)tokens * OUTPUT_TIMES * OUTPUT_TOKEN_BYTES + OUTPUT_MARGIN;
     decoder->output.spare = OUTPUT_SPARE;
     decoder->output.kept = kept > OUTPUT_KEPT_LEAST ? kept : OUTPUT_KEPT_LEAST;
@@ -474,6 +478,29 @@ static size_t finish_calls(struct decoder *decoder, struct str *text, struct too
     return count;
 }
 
+/* Counts that cannot be are not reported, so that an estimate stands in for them: no request is empty, an answer with content
+ * has tokens, a request has no more tokens than bytes, and no output is many times the limit. */
+static void doubt_usage(struct decoder *decoder, struct str text, size_t call_count)
+{
+    struct usage *usage = &decoder->usage;
+    int64_t most_input = decoder->request_bytes > 0
+                             ? (int64_t)decoder->request_bytes + USAGE_INPUT_MARGIN
+                             : USAGE_MAX;
+    int64_t most_output = decoder->output.limited
+                              ? decoder->output.limit * OUTPUT_TIMES + USAGE_OUTPUT_MARGIN
+                              : USAGE_MAX;
+    if (usage->input == 0 || usage->input > most_input)
+        usage->input = -1;
+    if (usage->cached > usage->input)
+        usage->cached = -1;
+    if (usage->cache_write > usage->input)
+        usage->cache_write = -1;
+    if ((usage->output == 0 && (text.n > 0 || call_count > 0)) || usage->output > most_output)
+        usage->output = -1;
+    if (usage->reasoning > usage->output)
+        usage->reasoning = -1;
+}
+
 /* Extras that name places in the text fit only the whole text. */
 static struct str reply_extras(struct decoder *decoder)
 {
@@ -497,6 +524,7 @@ bool decoder_finish(struct decoder *decoder, enum decoder_closing closing,
         text = utf8_cut(text, decoder->output.kept);
     if (decoder->failed == ERR_NONE)
         count = finish_calls(decoder, &text, &calls);
+    doubt_usage(decoder, buf_view(&decoder->text), count);
     if (decoder->failed != ERR_NONE) {
         *failure = (struct model_failure){
             .class = decoder->failed,

@@ -86,7 +86,10 @@ struct decoder {
         size_t left, spare;   /* bytes that may still come; spare: of calls and reasoning alone */
         size_t kept;          /* bytes of text that are kept when more came */
         bool limited, passed; /* passed: the rest was cut off */
+        int64_t limit;        /* tokens, as it was sent */
     } output;
+    size_t
+        request_bytes; /* of the request; the caller may set it, so that absurd usage is known as such */
     struct {
         size_t count;     /* of data that is not a JSON object, skipped */
         struct str first; /* of them, as it may be shown; in the arena */

@@ -14,6 +14,8 @@
 
 #define ROUNDS_MAX 6 /* times that one request is sent again */
 
+#define SERVER_REQUEST_MAX 128 /* bytes of a server's id of a request */
+
 struct model_client {
     const struct transport_api *api;
     struct http *http;
@@ -42,7 +44,8 @@ struct model_call {
     struct buf secret, secrets; /* the key; values of the config's headers, a line each */
     struct buf error_body;
     int64_t output_limit; /* tokens, as it was sent */
-    int64_t started_ms;   /* CLOCK_MONOTONIC */
+    size_t request_bytes;
+    int64_t started_ms; /* CLOCK_MONOTONIC */
     int64_t first_token_ms;
     bool aborted;
 };
@@ -114,6 +117,7 @@ static struct decoder *decoder_of(struct model_call *call)
     if (!call->decoder) {
         call->decoder = call->api->decoder_new(server, on_delta, call);
         call->decoder->reasoning = on_reasoning;
+        call->decoder->request_bytes = call->request_bytes;
         decoder_limit(call->decoder, call->output_limit);
     }
     return call->decoder;
@@ -142,6 +146,27 @@ static enum http_next on_data(void *user, int status, struct str bytes)
         call->decoder->heard != heard)
         return HTTP_SOON;
     return next[wanted];
+}
+
+/* The server's id of the request, for its support: printable, bounded, and in the decoder's arena. */
+static struct str server_request(const struct http_transfer *transfer, struct decoder *decoder)
+{
+    static const char *const headers[] = {
+        "x-request-id",     "request-id",      "x-amzn-requestid", "x-goog-request-id",
+        "apim-request-id",  "x-ms-request-id", "x-ds-trace-id",    "x-trace-id",
+        "x-correlation-id", "x-generation-id", "cf-ray",
+    };
+    char id[SERVER_REQUEST_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof headers / sizeof headers[0] && n == 0; i++) {
+        struct str value = http_header(transfer, headers[i]);
+        for (size_t k = 0; k < value.n && n < sizeof id; k++)
+            if (value.p[k] > ' ' && value.p[k] < 0x7F)
+                id[n++] = value.p[k];
+    }
+    if (n == 0)
+        return STR_NONE;
+    return failure_redacted(&decoder->server, (struct str){id, n}, &decoder->arena);
 }
 
 /* An answer with an error status. */
@@ -223,6 +248,7 @@ static void on_done(void *user, const struct http_transfer *transfer,
         if (call->learnt)
             call->learnt->accepted |= call->dialect.sent;
         reply.first_token_ms = call->first_token_ms;
+        reply.server_request = server_request(transfer, decoder);
         call->callbacks.done(call->callbacks.user, &reply, NULL);
         call_free(call);
         return;
@@ -231,6 +257,7 @@ static void on_done(void *user, const struct http_transfer *transfer,
         failure = (struct model_failure){
             .partial = reply.text, .usage = reply.usage, .window = -1, .needed = -1};
     failure.http_status = result->status;
+    failure.server_request = server_request(transfer, decoder);
     failure.retry_after_ms = -1;
     failure.sent = result->sent == HTTP_UNSENT ? REQUEST_UNSENT : REQUEST_SENT;
     if (call->aborted) {
@@ -357,6 +384,7 @@ static int http_send(struct model_call *call, struct str url, const struct heade
         .deadlines = *deadlines,
         .handlers = {.data = on_data, .done = on_done, .user = call},
     };
+    call->request_bytes = body->n;
     return http_start(call->client->http, &request, &call->transfer, err);
 }
 

@@ -119,8 +119,10 @@ static void transfer_judge(struct http_transfer *transfer, CURLcode code)
         headers_too_large(transfer); /* curl's word for a single line of 100 KB */
     } else if (code != CURLE_OK) {
         curl_easy_getinfo(transfer->easy, CURLINFO_OS_ERRNO, &os_errno);
-        http_explain(code, transfer->url.shown, transfer->detail, (int)os_errno,
-                     transfer_failure(transfer));
+        struct err *failure = transfer_failure(transfer);
+        if (transfer->url.loopback || !http_explain_proxy(code, transfer->url.shown,
+                                                          transfer->detail, (int)os_errno, failure))
+            http_explain(code, transfer->url.shown, transfer->detail, (int)os_errno, failure);
     } else if (status >= 300 && status < 400) {
         char *location = NULL;
         curl_easy_getinfo(transfer->easy, CURLINFO_REDIRECT_URL, &location);
@@ -184,6 +186,9 @@ static void deadline_passed(struct http_transfer *transfer)
     struct err *err = transfer_failure(transfer);
     switch (transfer->phase) {
     case PHASE_CONNECT:
+        if (!transfer->url.loopback &&
+            http_explain_proxy(CURLE_OPERATION_TIMEDOUT, url, "no connection in time", 0, err))
+            break;
         err_set(err, ERR_RETRY, "no connection to %s within %g s: is the server reachable?", url,
                 (double)limit->connect_ms / 1000);
         break;

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
 
 #include "base/utf8.h"
 #include "net/http.h"
@@ -168,6 +170,98 @@ void http_explain(CURLcode code, const char *shown_url, const char *detail, int 
         snprintf(err->message + n, room, " (%s)", why);
     else if (found->detail == DETAIL_SYSTEM && os_errno != 0)
         snprintf(err->message + n, room, ": %s", strerror(os_errno));
+}
+
+/* --- proxies --------------------------------------------------------------------------------------------- */
+
+#define PROXY_SHOWN 128
+
+/* The variable that libcurl takes the proxy from, and its value: the one of the URL's scheme, then the one for all. */
+static const char *proxy_variable(const char *shown_url, const char **value)
+{
+    static const char *const of_https[] = {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY",
+                                           NULL};
+    /* HTTP_PROXY in capitals is what a web server may set from a header, so libcurl does not read it. */
+    static const char *const of_http[] = {"http_proxy", "all_proxy", "ALL_PROXY", NULL};
+    bool tls = str_starts(str_from(shown_url), STR("https:"));
+    for (const char *const *name = tls ? of_https : of_http; *name != NULL; name++) {
+        *value = secure_getenv(*name);
+        if (*value != NULL && (*value)[0] != '\0')
+            return *name;
+    }
+    return NULL;
+}
+
+/* Whether no_proxy names this host, or a domain that it is in. */
+static bool proxy_excluded(struct str host)
+{
+    const char *list = secure_getenv("no_proxy");
+    if (list == NULL || list[0] == '\0')
+        list = secure_getenv("NO_PROXY");
+    while (list != NULL && *list != '\0') {
+        size_t skip = strspn(list, ", \t."), n = strcspn(list + skip, ", \t");
+        struct str entry = {list + skip, n};
+        bool whole = entry.n == host.n || (entry.n < host.n && host.p[host.n - entry.n - 1] == '.');
+        if (str_is(entry, "*") ||
+            (n > 0 && whole && strncasecmp(entry.p, host.p + host.n - entry.n, entry.n) == 0))
+            return true;
+        list += skip + n;
+    }
+    return false;
+}
+
+/* The host of a URL: what stands between its scheme and its port or path. */
+static struct str host_of(const char *url)
+{
+    const char *at = strstr(url, "://");
+    at = at != NULL ? at + 3 : url;
+    return (struct str){at, at[0] == '[' ? strcspn(at, "]") : strcspn(at, ":/")};
+}
+
+/* Scheme, host and port of a proxy: never its user name and password. */
+static void proxy_show(const char *value, char out[PROXY_SHOWN])
+{
+    CURLU *parsed = curl_url();
+    char *scheme = NULL, *host = NULL, *port = NULL;
+    const unsigned flags = CURLU_NON_SUPPORT_SCHEME | CURLU_GUESS_SCHEME;
+    snprintf(out, PROXY_SHOWN, "(its address cannot be read)");
+    if (parsed && curl_url_set(parsed, CURLUPART_URL, value, flags) == CURLUE_OK &&
+        curl_url_get(parsed, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
+        curl_url_get(parsed, CURLUPART_HOST, &host, 0) == CURLUE_OK) {
+        char text[PROXY_SHOWN * 2];
+        bool has_port = curl_url_get(parsed, CURLUPART_PORT, &port, 0) == CURLUE_OK;
+        snprintf(text, sizeof text, "%s://%s:%s", scheme, host, has_port ? port : "1080");
+        show(str_from(text), out, PROXY_SHOWN);
+    }
+    curl_free(scheme);
+    curl_free(host);
+    curl_free(port);
+    curl_url_cleanup(parsed);
+}
+
+bool http_explain_proxy(CURLcode code, const char *shown_url, const char *detail, int os_errno,
+                        struct err *err)
+{
+    const char *value = NULL, *variable = proxy_variable(shown_url, &value);
+    bool tunnel = detail && strstr(detail, "CONNECT tunnel failed");
+    bool down = code == CURLE_COULDNT_CONNECT || code == CURLE_OPERATION_TIMEDOUT;
+    char proxy[PROXY_SHOWN], why[200];
+    if (variable == NULL || proxy_excluded(host_of(shown_url)) ||
+        (!down && !tunnel && code != CURLE_COULDNT_RESOLVE_PROXY && code != CURLE_PROXY))
+        return false;
+    proxy_show(value, proxy);
+    show(str_from(down && os_errno != 0 ? strerror(os_errno)
+                  : detail && detail[0] ? detail
+                                        : curl_easy_strerror(code)),
+         why, sizeof why);
+    const char *what = down                                  ? "does not answer"
+                       : code == CURLE_COULDNT_RESOLVE_PROXY ? "cannot be resolved"
+                                                             : "refuses the connection";
+    err_set(err, ERR_RETRY,
+            "the proxy %s (from %s) on the way to %s %s: %s. Correct %s, or name the server in "
+            "no_proxy",
+            proxy, variable, shown_url, what, why, variable);
+    return true;
 }
 
 void http_explain_redirect(int status, const char *shown_url, const char *location, struct err *err)

@@ -1,5 +1,6 @@
 """What comes back from model servers: answers that are not answers, reasoning in the text, streams that break rules.
 The server says byte by byte what vendors were seen to say."""
+import socket
 import sys
 import threading
 import unittest
@@ -198,6 +199,47 @@ class Trouble(Answers):
         _, _, _, events = self.run_task(lambda r: r.json(error, 400))
         failed = [e for e in events if e["type"] == "model.failed"][0]["payload"]
         self.assertEqual((failed["trouble"], failed["window"], failed["needed"]), ("overflow", 8192, 8708))
+
+    def test_the_servers_request_id_is_stored_and_shown(self):
+        """OpenAI: x-request-id, "Debugging requests"; Anthropic: request-id, "Request id"."""
+        error = {"error": {"message": "no such model", "type": "invalid_request_error"}}
+        last, done, _, events = self.run_task(lambda r: r.json(error, 400, {"x-request-id": "req_ab\tc-1"}))
+        self.assertEqual([e for e in events if e["type"] == "model.failed"][0]["payload"]["server_request"], "req_abc-1")
+        self.assertIn("(request id req_abc-1)", last["error"])
+
+        def answer(request):
+            request.start(headers={"request-id": "r" * 1000})
+            request.events(chat_chunk({"content": "Four."}), chat_chunk(finish="stop"), "[DONE]")
+        _, _, _, events = self.run_task(answer)
+        self.assertEqual([e for e in events if e["type"] == "model.replied"][0]["payload"]["server_request"], "r" * 128)
+
+    def test_zero_usage_is_not_believed(self):
+        last, _, _, events = self.run_task(lambda r: chat_say(r, "It is four.", usage=(0, 0)))
+        replied = [e for e in events if e["type"] == "model.replied"][0]["payload"]
+        self.assertNotIn("input_tokens", replied)
+        self.assertGreater(last["tokens"], 100)
+
+    def test_a_key_is_sent_without_white_space_around_it(self):
+        config = """
+llm:
+  providers: {{vendor: {{base_url: "{url}", api_key_env: VENDOR_KEY}}}}
+  models: {{only: {{provider: vendor, model: vendor-model}}}}
+"""
+        with VendorServer(lambda r: chat_say(r, "Hi.")) as server, Workspace({}, config.format(url=server.url)) as space:
+            done = space.run(["run", "--json", "task"], env={"VENDOR_KEY": " sk-1234\r\n"})
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(server.requests[0].headers["Authorization"], "Bearer sk-1234")
+
+    def test_a_proxy_that_is_down_is_named(self):
+        with socket.socket() as closed, Workspace({}) as space:
+            closed.bind(("127.0.0.1", 0))
+            port = closed.getsockname()[1]
+            process = space.start(["run", "--base-url", "http://models.example/v1", "--model", "m", "--json", "task"],
+                                  env={"http_proxy": f"http://me:pass-word@127.0.0.1:{port}", "no_proxy": "none.example", "NO_PROXY": ""})
+            failed = process.wait_for_event("model.failed")
+            self.assertIn(f"the proxy http://127.0.0.1:{port} (from http_proxy)", failed["payload"]["error"])
+            self.assertNotIn("pass-word", process.text + process.errors)
+            process.kill()
 
     def test_a_wrong_key_is_final(self):
         error = {"error": {"message": "Incorrect API key provided", "type": "invalid_request_error", "code": "invalid_api_key"}}

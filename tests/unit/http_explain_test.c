@@ -2,6 +2,7 @@
 #include "net/http_explain.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "check.h"
 #include "net/http.h"
@@ -110,6 +111,38 @@ static void failures_are_explained_in_words(void **state)
     check_explained(CURLE_READ_ERROR, 0, ERR_RETRY, "the request to http://h/v1 failed: curl says");
 }
 
+static void check_proxy(const char *name, const char *value, const char *url, const char *message)
+{
+    struct err err = ERR_INIT;
+    static const char *const names[] = {"http_proxy", "https_proxy", "HTTPS_PROXY",
+                                        "all_proxy",  "ALL_PROXY",   "no_proxy"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        unsetenv(names[i]);
+    setenv("no_proxy", "example.org, .internal", 1);
+    setenv(name, value, 1);
+    bool told = http_explain_proxy(CURLE_COULDNT_CONNECT, url, "", ECONNREFUSED, &err);
+    assert_int_equal(told, message != NULL);
+    if (message)
+        assert_string_equal(err.message, message);
+    unsetenv(name);
+    unsetenv("no_proxy");
+}
+
+static void a_proxy_that_is_down_is_named_without_its_password(void **state)
+{
+    check_proxy("https_proxy", "http://user:secret@proxy.corp:3128", "https://h/v1",
+                "the proxy http://proxy.corp:3128 (from https_proxy) on the way to https://h/v1 "
+                "does not answer: Connection refused. Correct https_proxy, or name the server in "
+                "no_proxy");
+    check_proxy("all_proxy", "socks5://10.0.0.1", "http://h/v1",
+                "the proxy socks5://10.0.0.1:1080 (from all_proxy) on the way to http://h/v1 does "
+                "not answer: Connection refused. Correct all_proxy, or name the server in "
+                "no_proxy");
+    check_proxy("http_proxy", "proxy:8080", "https://h/v1", NULL); /* of the other scheme */
+    check_proxy("http_proxy", "proxy:8080", "http://a.internal:80/v1", NULL);
+    check_proxy("http_proxy", "proxy:8080", "http://EXAMPLE.org/v1", NULL);
+}
+
 static void a_redirect_shows_its_target_without_secrets(void **state)
 {
     struct err err = ERR_INIT;
@@ -131,6 +164,7 @@ int main(void)
         cmocka_unit_test(loopback_addresses_are_known),
         cmocka_unit_test(urls_that_are_none_are_refused),
         cmocka_unit_test(failures_are_explained_in_words),
+        cmocka_unit_test(a_proxy_that_is_down_is_named_without_its_password),
         cmocka_unit_test(a_redirect_shows_its_target_without_secrets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,6 +62,40 @@ static void usage_may_come_last_or_never(void **state)
     }
 }
 
+static void usage_that_cannot_be_is_not_believed(void **state)
+{
+    static const struct {
+        const char *usage;
+        struct usage expected;
+    } rows[] = {
+        {"\"prompt_tokens\":0,\"completion_tokens\":0", USAGE_NONE},
+        {"\"prompt_tokens\":10,\"completion_tokens\":0", {10, -1, -1, -1, -1}},
+        {"\"prompt_tokens\":10,\"completion_tokens\":3,\"prompt_tokens_details\":"
+         "{\"cached_tokens\":11},\"completion_tokens_details\":{\"reasoning_tokens\":4}",
+         {10, -1, -1, 3, -1}},
+        /* More tokens than the request has bytes, and a thousand times the limit. */
+        {"\"prompt_tokens\":500000,\"completion_tokens\":50000000", USAGE_NONE},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct decoded d;
+        struct buf body;
+        buf_init(&body, 10000);
+        buf_printf(&body, TEXT("a") FINISH("stop") "data: {\"choices\":[],\"usage\":{%s}}\n\n" DONE,
+                   rows[i].usage);
+        const struct model_server server = {.url = STR("http://server/v1")};
+        buf_init(&d.deltas, 1000);
+        buf_init(&d.reasoning, 1000);
+        decoding_start(&d, server, decoding_delta);
+        d.decoder.base.request_bytes = 1000;
+        decoder_limit(&d.decoder.base, 1000);
+        assert_int_equal(decoder_feed(&d.decoder.base, buf_view(&body)), DECODER_COMPLETE);
+        assert_true(decoder_finish(&d.decoder.base, DECODER_CLOSED, &d.reply, &d.failure));
+        assert_memory_equal(&d.reply.usage, &rows[i].expected, sizeof d.reply.usage);
+        decoded_release(&d);
+        buf_release(&body);
+    }
+}
+
 static void a_finish_without_done_is_an_end(void **state)
 {
     check_body(TEXT("a") FINISH("stop"), "<a> stop");
@@ -626,6 +660,7 @@ int main(void)
         cmocka_unit_test(text_is_joined_from_its_deltas),
         cmocka_unit_test(nulls_are_allowed_everywhere),
         cmocka_unit_test(usage_may_come_last_or_never),
+        cmocka_unit_test(usage_that_cannot_be_is_not_believed),
         cmocka_unit_test(a_finish_without_done_is_an_end),
         cmocka_unit_test(done_without_a_finish_is_an_end),
         cmocka_unit_test(a_stream_with_neither_ended_early),

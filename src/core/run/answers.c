@@ -171,7 +171,8 @@ static void on_failure(struct deciding *d, struct agent *agent, const struct inp
         e->http_status = failure->http_status;
     if (failure->retry_after_ms >= 0)
         e->retry_after_ms = failure->retry_after_ms;
-    e->trouble = str_from(model_trouble_text(failure->trouble));
+    if (failure->trouble != TROUBLE_NONE)
+        e->trouble = str_from(model_trouble_text(failure->trouble));
     if (failure->window > 0)
         e->window = failure->window;
     if (failure->needed > 0)
@@ -207,6 +208,14 @@ static void on_admission(struct deciding *d, struct agent *agent, const struct i
         e->waited_ms = input->waited_ms;
     }
     emit(d, e);
+}
+
+struct str failure_shown(struct deciding *d, struct str text, const struct model_failure *failure)
+{
+    if (failure->server_request.n == 0)
+        return keep(d, text);
+    return arena_printf(&d->out->arena, "%.*s (request id %.*s)", STR_FMT(text),
+                        STR_FMT(failure->server_request));
 }
 
 static void on_checked(struct deciding *d, struct agent *agent, const struct input *input)

@@ -298,6 +298,10 @@ static void summary_of_model(const struct event *e, struct buf *out)
         buf_text(out, "model failed (");
         add_label(out, e->class, "): ");
         add_line(out, e->error);
+        if (e->server_request.n > 0) {
+            buf_text(out, " (request id ");
+            add_label(out, e->server_request, ")");
+        }
     }
 }
 

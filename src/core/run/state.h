@@ -242,6 +242,8 @@ void answer_take(struct deciding *d, const struct input *input);
 struct event *fact(struct deciding *d, uint32_t agent_no,
                    enum event_type type); /* with the mark of all effects decided before it */
 /* JSON text from an adapter, or `otherwise`: what does not parse must never get into a log. */
+/* The words of a failure, with the server's id of the request, by which its support finds it. */
+struct str failure_shown(struct deciding *d, struct str text, const struct model_failure *failure);
 struct str sound_json(struct str json, struct str otherwise);
 
 /* trees.c: agents that work in files of their own */

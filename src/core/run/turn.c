@@ -477,7 +477,7 @@ void turn_failed(struct deciding *d, struct agent *agent, const struct model_fai
         agent_give_up(d, agent, OUTCOME_ERROR, keep(d, verdict->text));
     else if (verdict->kind == VERDICT_END)
         agent_finish(d, agent, OUTCOME_ERROR,
-                     keep(d, verdict->text)); /* asking again gives the same */
+                     failure_shown(d, verdict->text, failure)); /* asking again gives the same */
 }
 
 void turn_interrupted(struct deciding *d, struct agent *agent)
