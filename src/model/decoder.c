@@ -388,7 +388,7 @@ static void finish_body(struct decoder *decoder, enum decoder_closing closing)
     } else if (!decoder->has_answer && decoder->odd.count > 0) {
         struct str what = arena_printf(&decoder->arena, "the stream held no answer, but this: %.*s",
                                        STR_FMT(decoder->odd.first));
-        decoder_fail(decoder, ERR_RETRY, what.p);
+        decoder_fail(decoder, ERR_PROVIDER, what.p);
     } else {
         decoder_fail(decoder, ERR_RETRY,
                      decoder->done ? "the stream held no answer" : "the stream ended early");

@@ -112,9 +112,10 @@ class Streams(Answers):
         def answer(request):
             request.start()
             request.events("no model is loaded", "[DONE]")
-        last, done, _, _ = self.run_task(answer, more=["--timeout", "20s"])
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn("no model is loaded", done.stdout)
+        last, done, requests, _ = self.run_task(answer)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("the stream held no answer, but this: no model is loaded", last["error"])
+        self.assertEqual(len(requests), 1)
 
     def test_a_line_of_megabytes_is_one_answer(self):
         """OpenAI API reference, Responses: response.completed repeats the whole output in one event."""

@@ -207,7 +207,7 @@ static void data_that_is_not_json_is_skipped(void **state)
                "<ab> stop");
     /* Where nothing else came, the error says what did. */
     check_body("data: hello " KEY "\n\ndata: again\n\n" DONE,
-               "retry: http://server/v1: the stream held no answer, but this: hello *** / ");
+               "provider: http://server/v1: the stream held no answer, but this: hello *** / ");
 }
 
 static void data_that_is_not_json_is_not_skipped_without_end(void **state)

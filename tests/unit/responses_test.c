@@ -543,7 +543,7 @@ static void hostile_shapes_do_no_harm(void **state)
                "<a> ls(c){} ls(d){} x(call_2){} completed");
     check_body("data: {\"type\":[\"response.completed\"],\"response\":{}}\n\n", EARLY);
     check_body("data: [1]\n\n",
-               "retry: http://server/v1: the stream held no answer, but this: [1] / ");
+               "provider: http://server/v1: the stream held no answer, but this: [1] / ");
 }
 
 int main(void)
