@@ -203,6 +203,13 @@ static void on_delta(void *user, struct str run_id_text, uint32_t agent_no, stru
         view_delta(&driver->view, agent_no, text);
 }
 
+static void on_reasoning(void *user, struct str run_id_text, uint32_t agent_no, struct str text)
+{
+    struct driver *driver = user;
+    if (driver->display == DISPLAY_TREE)
+        view_reasoning(&driver->view, agent_no, text);
+}
+
 /* Of use for a moment only: a reader who lags behind misses it. */
 static void on_progress(void *user, struct str run_id_text, uint32_t agent_no, struct str call_id,
                         struct str text)
@@ -460,6 +467,7 @@ static int watch(struct driver *driver, struct err *err)
 {
     const struct engine_watch callbacks = {.event = on_event,
                                            .delta = on_delta,
+                                           .reasoning = on_reasoning,
                                            .progress = on_progress,
                                            .waiting = on_waiting,
                                            .question = on_question,

@@ -143,14 +143,15 @@ static void add_numbers(struct drawing *d, const struct tree_row *row)
 }
 
 /* The end of the streaming text that fits: a tail is cut in front. */
-static void add_tail(struct drawing *d, struct str tail)
+static void add_tail(struct drawing *d, const struct tree_row *row)
 {
     struct buf clean;
-    int arrow = utf8_width(str_from(d->glyphs->arrow));
-    if (tail.n == 0 || d->room < arrow + 8)
+    struct str lead = row->tail_is == TAIL_REASONING ? STR("thinks: ") : STR("");
+    int arrow = utf8_width(str_from(d->glyphs->arrow)) + (int)lead.n;
+    if (row->tail.n == 0 || d->room < arrow + 8)
         return;
     buf_init(&clean, 8192);
-    utf8_clean(&clean, tail, UTF8_ONE_LINE);
+    utf8_clean(&clean, row->tail, UTF8_ONE_LINE);
     struct str text = buf_view(&clean);
     int width = utf8_width(text);
     while (text.n > 0 && width > d->room - arrow) {
@@ -160,6 +161,7 @@ static void add_tail(struct drawing *d, struct str tail)
         text = (struct str){text.p + n, text.n - n};
     }
     add_plain(d, d->glyphs->arrow);
+    add(d, STYLE_DIM, lead);
     add(d, STYLE_DIM, text);
     buf_release(&clean);
 }
@@ -183,7 +185,7 @@ static void draw_line(struct drawing *d, const struct tree_row *row, const char 
         add_plain(d, "  ");
     }
     add_numbers(d, row);
-    add_tail(d, row->tail);
+    add_tail(d, row);
     buf_char(d->out, '\n');
 }
 

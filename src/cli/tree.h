@@ -28,6 +28,7 @@ struct tree_row {
     int64_t tokens;
     int64_t cost_nano; /* -1: prices are not known */
     struct str tail;   /* the end of the text that streams in, or empty */
+    enum { TAIL_TEXT, TAIL_REASONING } tail_is;
 };
 
 struct tree_style {

@@ -254,11 +254,8 @@ void view_update_all(struct view *view, const struct run *run, int64_t now)
         update_one(view, run, no, now);
 }
 
-void view_delta(struct view *view, uint32_t agent_no, struct str text)
+static void add_to_tail(struct view_agent *agent, struct str text)
 {
-    if (agent_no >= view->count)
-        return;
-    struct view_agent *agent = &view->agents[agent_no];
     struct buf joined, clean;
     buf_init(&joined, 8192);
     buf_init(&clean, 8192);
@@ -282,10 +279,33 @@ void view_delta(struct view *view, uint32_t agent_no, struct str text)
     buf_release(&clean);
 }
 
+static void stream(struct view *view, uint32_t agent_no, struct str text, bool reasons)
+{
+    if (agent_no >= view->count)
+        return;
+    struct view_agent *agent = &view->agents[agent_no];
+    if (agent->reasons != reasons)
+        agent->tail[0] = '\0';
+    agent->reasons = reasons;
+    add_to_tail(agent, text);
+}
+
+void view_delta(struct view *view, uint32_t agent_no, struct str text)
+{
+    stream(view, agent_no, text, false);
+}
+
+void view_reasoning(struct view *view, uint32_t agent_no, struct str text)
+{
+    stream(view, agent_no, text, true);
+}
+
 void view_progress(struct view *view, uint32_t agent_no, struct str text)
 {
-    if (agent_no < view->count)
-        copy_clean(view->agents[agent_no].tail, sizeof view->agents[agent_no].tail, text);
+    if (agent_no >= view->count)
+        return;
+    view->agents[agent_no].reasons = false;
+    copy_clean(view->agents[agent_no].tail, sizeof view->agents[agent_no].tail, text);
 }
 
 void view_waiting(struct view *view, uint32_t agent_no, struct str reason, int64_t now)
@@ -357,6 +377,7 @@ void view_render(const struct view *view, int64_t now, const struct tree_style *
             .tokens = agent->tokens,
             .cost_nano = agent->cost_nano,
             .tail = str_from(agent->tail),
+            .tail_is = agent->reasons ? TAIL_REASONING : TAIL_TEXT,
         };
     }
     tree_render(rows, view->count, style, out);

@@ -18,6 +18,7 @@ struct view_agent {
     int64_t turn;  /* the agent's turn that the activity belongs to */
     int64_t since; /* when the activity started; 0: how long it takes is of no interest */
     char tail[VIEW_TEXT];
+    bool reasons;     /* the tail is reasoning */
     char waiting[64]; /* what its request waits for at the provider; empty: it does not wait */
     int64_t waiting_since;
     int64_t tool_calls, tool_limit, tokens, cost_nano;
@@ -34,7 +35,9 @@ void view_release(struct view *view);
 void view_update(struct view *view, const struct run *run, uint32_t agent_no, int64_t now);
 /* All agents of a run: after resume, or of a folded log. */
 void view_update_all(struct view *view, const struct run *run, int64_t now);
+/* Text that streams in; the reasoning before it goes. */
 void view_delta(struct view *view, uint32_t agent_no, struct str text);
+void view_reasoning(struct view *view, uint32_t agent_no, struct str text);
 /* A line of what its call does, in place of the one before. */
 void view_progress(struct view *view, uint32_t agent_no, struct str text);
 /* Its request waits for the provider; an empty reason: no longer. */

@@ -117,6 +117,15 @@ static void on_delta(void *user, struct str text)
                                          asking->flight.agent_no, text);
 }
 
+static void on_reasoning(void *user, struct str text)
+{
+    struct asking *asking = user;
+    struct live *live = flight_live(&asking->flight);
+    if (live != NULL && live->engine->config.watch.reasoning != NULL)
+        live->engine->config.watch.reasoning(live->engine->config.watch.user, id_str(&live->id),
+                                             asking->flight.agent_no, text);
+}
+
 static void on_progress(void *user)
 {
     struct asking *asking = user;
@@ -318,6 +327,7 @@ void ask_start(struct live *live, const struct effect *effect)
     asking->ops = port.ops;
     asking->asked_at = asking->left_at = engine->config.now();
     struct model_callbacks callbacks = {.delta = on_delta,
+                                        .reasoning = on_reasoning,
                                         .done = on_done,
                                         .user = asking,
                                         .waiting = on_waiting,

@@ -22,6 +22,8 @@ struct engine_watch {
     void (*event)(void *user, const struct run *run, const struct event_row *row);
     /* Text as it streams in; never logged. */
     void (*delta)(void *user, struct str run_id, uint32_t agent_no, struct str text);
+    /* The same for reasoning. */
+    void (*reasoning)(void *user, struct str run_id, uint32_t agent_no, struct str text);
     /* What a call says about its work, at most a line and ten times a second; never logged. */
     void (*progress)(void *user, struct str run_id, uint32_t agent_no, struct str call_id,
                      struct str text);

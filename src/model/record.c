@@ -127,6 +127,12 @@ static void on_delta(void *user, struct str text)
     call->callbacks.delta(call->callbacks.user, text);
 }
 
+static void on_reasoning(void *user, struct str text)
+{
+    struct model_call *call = user;
+    call->callbacks.reasoning(call->callbacks.user, text);
+}
+
 static void on_progress(void *user)
 {
     struct model_call *call = user;
@@ -157,12 +163,13 @@ static int port_start(struct model_client *client, const struct model_request *r
                       struct err *err)
 {
     struct model_call *call = must(calloc(1, sizeof *call));
-    const struct model_callbacks ours = {.delta = callbacks->delta != NULL ? on_delta : NULL,
-                                         .done = on_done,
-                                         .user = call,
-                                         .waiting = on_waiting,
-                                         .progress =
-                                             callbacks->progress != NULL ? on_progress : NULL};
+    const struct model_callbacks ours = {
+        .delta = callbacks->delta != NULL ? on_delta : NULL,
+        .reasoning = callbacks->reasoning != NULL ? on_reasoning : NULL,
+        .done = on_done,
+        .user = call,
+        .waiting = on_waiting,
+        .progress = callbacks->progress != NULL ? on_progress : NULL};
     *call = (struct model_call){
         .client = client, .callbacks = *callbacks, .started_ms = clock_monotonic_ms()};
     arena_init(&call->arena);

@@ -257,6 +257,13 @@ static void on_delta(void *user, struct str text)
         call->callbacks.delta(call->callbacks.user, text);
 }
 
+static void on_reasoning(void *user, struct str text)
+{
+    struct model_call *call = user;
+    if (call->callbacks.reasoning != NULL)
+        call->callbacks.reasoning(call->callbacks.user, text);
+}
+
 static void on_progress(void *user)
 {
     struct model_call *call = user;
@@ -271,8 +278,11 @@ static int inner_start(struct model_call *call, const struct model_request *requ
                        struct err *err)
 {
     const struct model_port *inner = &call->provider->client->inner;
-    const struct model_callbacks callbacks = {
-        .delta = on_delta, .done = on_done, .user = call, .progress = on_progress};
+    const struct model_callbacks callbacks = {.delta = on_delta,
+                                              .reasoning = on_reasoning,
+                                              .done = on_done,
+                                              .user = call,
+                                              .progress = on_progress};
     call->state = CALL_STARTED;
     return inner->ops->start(inner->client, request, &callbacks, &call->inner, err);
 }

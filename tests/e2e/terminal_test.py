@@ -5,10 +5,12 @@ import re
 import shlex
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 
 from harness import ModelServer, Workspace, program, wait_until
+from vendors import VendorServer, chat_chunk
 
 ESC = "\x1b"
 # What a model might send to a terminal, and cadre itself never does: a colour, clearing, the title, a bell, C1 controls,
@@ -357,6 +359,32 @@ class HostileText(OnATerminal):
                       if (ord(character) < 32 and character not in "\n\t") or 127 <= ord(character) < 160
                       or character in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"})
         self.assertEqual(bad, [])
+
+
+class Reasoning(unittest.TestCase):
+    def test_it_is_shown_dimmed_until_the_answer_comes_and_nowhere_else(self):
+        seen = threading.Event()
+
+        def answer(request):
+            request.start()
+            request.events(chat_chunk({"reasoning_content": "I weigh both sides"}))
+            seen.wait(60)
+            request.events(chat_chunk({"content": "Both."}), chat_chunk(finish="stop"), "[DONE]")
+        with VendorServer(answer) as server, Workspace() as space:
+            command = [program("CADRE"), "run", "--store", space.store, *server.flags(), "task"]
+            terminal = Terminal(space, command, columns=100)
+            try:
+                wait_until(lambda: "thinks: I weigh both sides" in "\n".join(terminal.screen()), "reasoning on the screen")
+                dimmed = terminal.tmux("capture-pane", "-p", "-e")
+                self.assertRegex(dimmed, f"{ESC}\\[2m[^{ESC}]*thinks: ")
+                seen.set()
+                wait_until(lambda: "exit code 0." in "\n".join(terminal.screen()), "the end")
+                self.assertNotIn("I weigh", terminal.history())
+            finally:
+                seen.set()
+                terminal.close()
+            lines = space.run(["run", *server.flags(), "task"])
+            self.assertNotIn("I weigh", lines.stdout + lines.stderr)
 
 
 if __name__ == "__main__":

@@ -36,10 +36,24 @@ static void a_waiting_request_says_for_what_and_how_long_until_it_leaves(void **
     assert_int_equal(view.count, 1);
 }
 
+static void reasoning_is_shown_until_text_comes(void **state)
+{
+    struct view_agent agent = {
+        .state = TREE_WORKING, .id = "x", .name = "root", .tool_limit = 15, .cost_nano = -1};
+    struct view view = {.agents = &agent, .count = 1, .capacity = 1};
+    view_reasoning(&view, 0, STR("I look"));
+    view_reasoning(&view, 0, STR(" at\nit\x1b[31m"));
+    check_row(&view, 0, "● root  0/15 calls · 0 tokens › thinks: I look at it\n");
+    view_delta(&view, 0, STR("Done"));
+    check_row(&view, 0, "● root  0/15 calls · 0 tokens › Done\n");
+    view_reasoning(&view, 7, STR("I look")); /* an agent that is not known yet */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_waiting_request_says_for_what_and_how_long_until_it_leaves),
+        cmocka_unit_test(reasoning_is_shown_until_text_comes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
