@@ -27,7 +27,10 @@ struct pending {
         PENDING_COMMIT,
         PENDING_MESSAGE,
         PENDING_SILENCE,
-        PENDING_QUESTION
+        PENDING_QUESTION,
+        PENDING_PARK,
+        PENDING_HELD, /* the request of the effect waits for admission, or (ADMITTED) no longer */
+        PENDING_ADMITTED
     } kind;
     struct effect effect; /* of an answer, a silence or a question; strings owned */
     char strings[1024];
@@ -114,7 +117,8 @@ struct world {
     struct plan_record plans[PLAN_RECORDS];
     uint64_t waited_seq; /* of the last agent.subagent_waiting_for_merge */
     uint64_t acknowledged;
-    int64_t flights; /* answers still to come, of the living process */
+    int64_t down_until; /* the provider cannot be reached before */
+    int64_t flights;    /* answers still to come, of the living process */
     int64_t children_asking;
     uint32_t within_checked;
     struct child_record children[AGENTS_MAX];

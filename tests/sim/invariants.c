@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "core/contract/schema.h"
+#include "core/run/state.h"
 #include "inside.h"
 
 /* --- one agent ------------------------------------------------------------------------------------------------------------- */
@@ -220,7 +221,7 @@ static void check_calls(struct world *w, const struct run *run, const struct age
 /* --- parents and children ------------------------------------------------------------------------------------------------------ */
 
 struct recount {
-    size_t open, held;
+    size_t open, held, standing;
     struct amount reserved; /* its own and its descendants' */
 };
 
@@ -232,6 +233,14 @@ static void check_family(struct world *w, const struct run *run, const struct ag
     if (agent->children_open != recount->open)
         wrong(w, "agent %u has %zu open children and counts %zu", agent->no, recount->open,
               agent->children_open);
+    if (agent->children_standing != recount->standing)
+        wrong(w, "the clocks of %zu children of agent %u stand still, and it counts %zu",
+              recount->standing, agent->no, agent->children_standing);
+    if (agent->clock.stands != clock_stands(agent))
+        wrong(w, "the clock of agent %u was not set", agent->no);
+    if (agent->clock.stands && (agent->timers[TIMER_WALL] > 0 || agent->timers[TIMER_ATTEMPT] > 0))
+        wrong(w, "the clock of agent %u stands still and its deadlines do not", agent->no);
+    w->result->seen[SEEN_CLOCK_STANDS] += agent->no == 0 && agent->clock.stands;
     if (agent->phase == PHASE_DONE && recount->open > 0)
         wrong(w, "agent %u has ended with %zu open children", agent->no, recount->open);
     if (agent->phase == PHASE_JOINING && recount->open == recount->held)
@@ -262,6 +271,7 @@ static void check_families(struct world *w, const struct run *run)
         if (no == 0)
             continue;
         above->open += agent->life != LIFE_CLOSED;
+        above->standing += agent->life != LIFE_CLOSED && clock_stands(agent);
         above->held += agent->life == LIFE_WAITING_FOR_MERGE && agent->phase == PHASE_DONE;
         above->reserved.tokens += own->reserved.tokens;
         above->reserved.cost_nano += own->reserved.cost_nano;

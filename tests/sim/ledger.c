@@ -179,6 +179,8 @@ static void take_payload(struct world *w, const struct event_row *row)
                                         "agent.subagent_failed",
                                         "agent.steered",
                                         "model.failed",
+                                        "model.held",
+                                        "run.failed",
                                         "tool.requested",
                                         "tool.finished",
                                         "agent.result_reused",
@@ -197,6 +199,11 @@ static void take_payload(struct world *w, const struct event_row *row)
         see(w, SEEN_RETRY);
     else if (str_is(row->type, "model.failed") && js_get(payload, "fallback") != NULL)
         see(w, SEEN_FALLBACK);
+    else if (str_is(row->type, "model.held"))
+        see(w, SEEN_HELD_BACK);
+    else if (str_is(row->type, "run.failed") &&
+             memmem(row->payload.p, row->payload.n, "cannot be resolved", 18) != NULL)
+        see(w, SEEN_UNRESOLVED);
     else if (str_is(row->type, "agent.subagent_failed") && strcmp(status, "waiting_for_merge") == 0)
         see(w, SEEN_DROPPED);
     else if (str_is(row->type, "agent.subagent_failed") &&

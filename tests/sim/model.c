@@ -316,6 +316,18 @@ static bool overflows(struct world *w, const struct asked *a, const struct effec
     return true;
 }
 
+/* Outages begin when a request is answered, and some outlast patience. */
+static bool is_down(struct world *w)
+{
+    if (w->plan.outages == OUTAGES_NEVER)
+        return false;
+    if (w->now >= w->down_until && chance_permille(&w->chance, 20)) {
+        w->down_until = w->now + chance_below(&w->chance, 40000);
+        w->result->seen[SEEN_OUTAGE]++;
+    }
+    return w->now < w->down_until;
+}
+
 void answer_model(struct world *w, const struct pending *p)
 {
     static const enum err_class classes[] = {ERR_RETRY, ERR_RETRY, ERR_TIMEOUT, ERR_PROVIDER};
@@ -335,11 +347,20 @@ void answer_model(struct world *w, const struct pending *p)
     if (!p->aborted && overflows(w, &a, &p->effect, &failure)) {
         input.kind = INPUT_FAILURE;
         input.failure = &failure;
+    } else if (!p->aborted && is_down(w)) {
+        input.kind = INPUT_FAILURE;
+        input.failure = &failure;
+        failure.message = STR("the host name cannot be resolved");
+        failure.sent = input.sent = REQUEST_UNSENT;
     } else if (p->aborted || perhaps(&a, w->plan.fault_permille)) {
+        static const int refusals[] = {400, 401, 422}, statuses[] = {0, 429, 500, 503};
         input.kind = INPUT_FAILURE;
         input.failure = &failure;
         failure.class = p->aborted ? ERR_CANCELLED : classes[below(&a, 4)];
-        failure.http_status = failure.class == ERR_PROVIDER ? 400 : 0;
+        if (failure.class == ERR_PROVIDER)
+            failure.http_status = refusals[below(&a, 3)];
+        else if (failure.class == ERR_RETRY)
+            failure.http_status = statuses[below(&a, 4)];
         failure.partial = perhaps(&a, 300) ? STR("half a") : STR_NONE;
         if (perhaps(&a, 200))
             failure.retry_after_ms = below(&a, 3000);

@@ -45,7 +45,8 @@ static struct world_plan plan_of(uint64_t seed)
                                             : seed / 6 % 4 == 1 ? ISOLATED_NOBODY
                                             : seed / 6 % 4 == 2 ? ISOLATED_IN_PLACE
                                                                 : ISOLATED_ALL,
-                               .idle_ms = seed / 3 % 3 == 0 ? 1000 : 0};
+                               .idle_ms = seed / 3 % 3 == 0 ? 1000 : 0,
+                               .outages = seed / 29 % 3 == 0 ? OUTAGES_HAPPEN : OUTAGES_NEVER};
 }
 
 static void require_sound(const struct world_plan *plan, const struct world_result *result)
@@ -75,8 +76,8 @@ static void add(struct totals *t, const struct world_result *result)
 
 static bool is_rare(int sighting)
 {
-    static const int rare[] = {SEEN_HELD,        SEEN_STEERED,  SEEN_MERGED,
-                               SEEN_OUT_OF_TURN, SEEN_CONFLICT, SEEN_MERGE_STOPPED};
+    static const int rare[] = {SEEN_HELD,     SEEN_STEERED,       SEEN_MERGED,    SEEN_OUT_OF_TURN,
+                               SEEN_CONFLICT, SEEN_MERGE_STOPPED, SEEN_UNRESOLVED};
     for (size_t i = 0; i < sizeof rare / sizeof rare[0]; i++)
         if (rare[i] == sighting)
             return true;

@@ -115,6 +115,8 @@ static void set_limits(const struct world_plan *plan, struct settings *settings)
     settings->plan_review = plan->depth % 2 == 0 ? SWITCH_ON : SWITCH_OFF;
     settings->review_rounds = 1;
     settings->approval_timeout_ms = 4000;
+    if (plan->outages == OUTAGES_HAPPEN)
+        settings->patience_ms = 20000;
     if (plan->watched == WATCHED_AT_A_TERMINAL)
         settings->pause_at = 4;
 }

@@ -119,6 +119,12 @@ static void on_start(void *user, struct pump *pump, const struct effect *effect)
     if (w->plan.idle_ms > 0 && delay > w->plan.idle_ms)
         keep_effect(pending_add(w, PENDING_SILENCE, w->plan.idle_ms), effect);
     w->flights++;
+    if (effect->kind == EFFECT_MODEL && w->plan.outages == OUTAGES_HAPPEN &&
+        chance_permille(&w->chance, 100)) {
+        int64_t admitted = chance_below(&w->chance, delay);
+        keep_effect(pending_add(w, PENDING_HELD, chance_below(&w->chance, admitted + 1)), effect);
+        keep_effect(pending_add(w, PENDING_ADMITTED, admitted), effect);
+    }
     if (effect->kind == EFFECT_MODEL) {
         w->result->requests++;
         w->children_asking += effect->agent_no != 0;
@@ -207,7 +213,7 @@ static void crash(struct world *w)
     /* Messages come from other processes: they survive. */
     size_t kept = 0;
     for (size_t i = 0; i < w->pending_count; i++) {
-        if (w->pending[i]->kind == PENDING_MESSAGE)
+        if (w->pending[i]->kind == PENDING_MESSAGE || w->pending[i]->kind == PENDING_PARK)
             w->pending[kept++] = w->pending[i];
         else
             free(w->pending[i]);
@@ -237,10 +243,10 @@ static void crash(struct world *w)
                           .owner = STR("sim"),
                           .epoch = w->epoch,
                           .alive_at = alive_at};
-    if (run_state(run) == RUN_RUNNING && pump_input(w->pump, &input, &err) != 0)
+    if (run_state(run) != RUN_NEW && !run_ended(run) && pump_input(w->pump, &input, &err) != 0)
         wrong(w, "resume: %s", err.message);
     w->inbox_next = w->inbox_taken + 1;
-    if (run_state(run) <= RUN_RUNNING)
+    if (!run_ended(run))
         feed_inbox(w);
 }
 
@@ -306,6 +312,19 @@ static void tell_silence(struct world *w, const struct effect *effect)
         wrong(w, "silence: %s", err.message);
 }
 
+static void tell_admission(struct world *w, const struct pending *p)
+{
+    struct err err = ERR_INIT;
+    struct input input = {.kind = p->kind == PENDING_HELD ? INPUT_HELD : INPUT_ADMITTED,
+                          .now = w->now,
+                          .agent_no = p->effect.agent_no,
+                          .call_id = p->effect.call_id,
+                          .text = STR("64 at once"),
+                          .waited_ms = 1};
+    if (is_silent(w, &p->effect) && pump_input(w->pump, &input, &err) != 0)
+        wrong(w, "admission: %s", err.message);
+}
+
 static void answer_question(struct world *w, const struct effect *effect)
 {
     post(w, "approve",
@@ -356,6 +375,11 @@ static void step(struct world *w)
     } else if (p->kind == PENDING_MESSAGE) {
         post(w, "cancel", STR("{\"reason\":\"enough\"}"));
         feed_inbox(w);
+    } else if (p->kind == PENDING_PARK) {
+        post(w, "park", STR("{\"reason\":\"later\"}"));
+        feed_inbox(w);
+    } else if (p->kind == PENDING_HELD || p->kind == PENDING_ADMITTED) {
+        tell_admission(w, p);
     } else if (p->kind == PENDING_SILENCE) {
         tell_silence(w, &p->effect);
     } else if (p->kind == PENDING_QUESTION) {
@@ -395,11 +419,18 @@ void world_run(const struct world_plan *plan, struct world_result *result)
     post(w, "start", w->start_body);
     if (chance_permille(&w->chance, plan->cancel_permille))
         pending_add(w, PENDING_MESSAGE, chance_below(&w->chance, 3000));
+    if (plan->outages == OUTAGES_HAPPEN && chance_permille(&w->chance, 300))
+        pending_add(w, PENDING_PARK, chance_below(&w->chance, 5000));
+    if (plan->outages == OUTAGES_HAPPEN && chance_permille(&w->chance, 150))
+        w->down_until = w->now + chance_below(&w->chance, 60000); /* from the first request on */
     feed_inbox(w);
     int steps = 0;
-    while (result->problem[0] == '\0' &&
-           (run_state(pump_run(w->pump)) <= RUN_RUNNING || w->queue_count > 0)) {
-        if (++steps > STEPS_MAX) {
+    while (result->problem[0] == '\0' && (!run_ended(pump_run(w->pump)) || w->queue_count > 0)) {
+        if (run_state(pump_run(w->pump)) == RUN_PARKED && w->queue_count == 0) {
+            result->seen[SEEN_PARKED]++;
+            crash(w); /* the process ends, and some time later another one goes on */
+            result->crashes--;
+        } else if (++steps > STEPS_MAX) {
             result->how = WORLD_TOO_LONG;
             wrong(w, "not done after %d steps", STEPS_MAX);
         } else if (w->pending_count == 0 && run_deadline(pump_run(w->pump)) == INT64_MAX) {

@@ -40,6 +40,8 @@ struct world_plan {
         ISOLATED_IN_PLACE /* where there is no repository: the root asks for a tree and works in place */
     } isolation;
     int64_t idle_ms; /* after which silent effects are told; 0: never */
+    /* The provider cannot be reached now and then, sometimes for longer than patience lasts. Somebody may park the run. */
+    enum { OUTAGES_NEVER, OUTAGES_HAPPEN } outages;
 };
 
 /* What happened how often, by committed events. */
@@ -87,6 +89,11 @@ enum sighting {
     SEEN_LONG_TOOL,
     SEEN_STALLED,  /* an answer that stopped half way, under a limit that nobody set */
     SEEN_OVERFLOW, /* a request that was too long for the server */
+    SEEN_OUTAGE,
+    SEEN_PARKED,
+    SEEN_UNRESOLVED, /* a provider that never answered ended as an error */
+    SEEN_HELD_BACK,  /* a request that waited for admission */
+    SEEN_CLOCK_STANDS,
     SIGHTINGS
 };
 
