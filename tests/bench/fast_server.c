@@ -2,6 +2,8 @@
  * (replies.c), chosen by two cheap scans of the request: the first user message, and how many assistant messages
  * there are. No JSON is parsed, nothing is checked; the strict server for tests is src/scripted.
  *
+ * With --faults some requests of leaves fail, chosen by their number: 429, 500, an answer that is cut, one that hangs.
+ *
  * GET /stats answers what was seen so far, /release sends the reply that --hold-last keeps back, /reset forgets.
  * Prints its port as the first line. Ends with its standard input. */
 #include <arpa/inet.h>
@@ -20,6 +22,7 @@
 #define REQUEST_MAX ((size_t)64 << 20)
 #define TURNS_SEEN 512 /* later ones are counted with the last */
 #define EVENTS_AT_ONCE 512
+#define HANG_NS 3000000000 /* before a request that hangs loses its connection */
 
 enum kind { KIND_ROOT, KIND_LEAD, KIND_LEAF, KIND_COUNT };
 static const char *const kind_names[KIND_COUNT] = {"root", "lead", "leaf"};
@@ -30,14 +33,15 @@ struct connection {
     const char *out; /* what is left of the reply */
     size_t out_n;
     enum { READING, DELAYED, HELD, WRITING } state;
-    const struct buf *reply; /* while DELAYED or HELD */
-    int64_t due;             /* nanoseconds, while DELAYED */
+    const struct buf
+        *reply;  /* while DELAYED or HELD; NULL: the connection is lost when the delay is over */
+    int64_t due; /* nanoseconds, while DELAYED */
     struct connection *next; /* in the line of delayed ones, all of which wait equally long */
     bool closed;             /* to be freed when its turn in the line comes */
 };
 
 struct seen {
-    uint64_t requests, request_bytes, reply_bytes, connections, bad;
+    uint64_t requests, request_bytes, reply_bytes, connections, bad, faults;
     uint64_t in_flight, in_flight_max;
     int64_t first_at, last_at; /* CLOCK_MONOTONIC, nanoseconds */
     uint64_t counts[KIND_COUNT][TURNS_SEEN], bytes[KIND_COUNT][TURNS_SEEN];
@@ -47,7 +51,8 @@ struct server {
     int epoll, listener;
     struct replies *replies;
     struct shape shape;
-    int64_t delay; /* nanoseconds before the first byte of a leaf's reply */
+    int64_t delay;   /* nanoseconds before the first byte of a leaf's reply */
+    uint64_t faults; /* of a thousand requests of leaves; not together with a delay */
     bool hold_last;
     struct connection *held;
     struct connection *line, **line_end;
@@ -130,13 +135,14 @@ static void stats_print(struct server *server, struct buf *out)
     const struct seen *seen = &server->seen;
     buf_printf(out,
                "{\"requests\":%llu,\"request_bytes\":%llu,\"reply_bytes\":%llu,"
-               "\"connections\":%llu,\"bad\":%llu,\"in_flight\":%llu,\"in_flight_max\":%llu,"
+               "\"connections\":%llu,\"bad\":%llu,\"faults\":%llu,\"in_flight\":%llu,\"in_flight_"
+               "max\":%llu,"
                "\"first_at\":%lld,\"last_at\":%lld,\"held\":%d",
                (unsigned long long)seen->requests, (unsigned long long)seen->request_bytes,
                (unsigned long long)seen->reply_bytes, (unsigned long long)seen->connections,
-               (unsigned long long)seen->bad, (unsigned long long)seen->in_flight,
-               (unsigned long long)seen->in_flight_max, (long long)seen->first_at,
-               (long long)seen->last_at, server->held != NULL);
+               (unsigned long long)seen->bad, (unsigned long long)seen->faults,
+               (unsigned long long)seen->in_flight, (unsigned long long)seen->in_flight_max,
+               (long long)seen->first_at, (long long)seen->last_at, server->held != NULL);
     for (int kind = 0; kind < KIND_COUNT; kind++) {
         buf_printf(out, ",\"%s\":[", kind_names[kind]);
         for (size_t i = 0; i < TURNS_SEEN && seen->counts[kind][i] > 0; i++)
@@ -203,6 +209,56 @@ static void account(struct server *server, struct str kind, size_t turn, size_t 
     }
 }
 
+/* --- faults ---------------------------------------------------------------------------------------------- */
+
+static void line_add(struct server *server, struct connection *c, int64_t delay)
+{
+    c->state = DELAYED;
+    c->due = now_ns() + delay;
+    c->next = NULL;
+    *server->line_end = c;
+    server->line_end = &c->next;
+}
+
+/* splitmix64: the same requests fail each time. */
+static uint64_t hash_of(uint64_t number)
+{
+    uint64_t z = (number + 1) * 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* No two bodies are alike: the same error again and again would be final. */
+static void refuse(struct server *server, struct connection *c, const char *status)
+{
+    char body[96];
+    int n = snprintf(body, sizeof body, "{\"error\":{\"message\":\"fault %llu\"}}",
+                     (unsigned long long)server->seen.faults);
+    buf_clear(&server->answer);
+    buf_printf(&server->answer, "HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s", status, n, body);
+    server->seen.in_flight--;
+    reply_send(server, c, &server->answer);
+}
+
+/* A connection that is shut down here is closed where it is read next. */
+static void fault(struct server *server, struct connection *c, uint64_t kind)
+{
+    server->seen.faults++;
+    if (kind == 0) {
+        refuse(server, c, "429 Too Many Requests\r\nRetry-After: 1");
+    } else if (kind == 1) {
+        refuse(server, c, "500 Internal Server Error");
+    } else if (kind == 2) {
+        server->seen.in_flight--;
+        send(c->fd, c->reply->p, c->reply->n / 2, MSG_NOSIGNAL);
+        shutdown(c->fd, SHUT_RDWR);
+    } else {
+        c->reply = NULL;
+        line_add(server, c, HANG_NS);
+    }
+}
+
 static void completion(struct server *server, struct connection *c, struct str body)
 {
     static const char first[] = "\"role\":\"user\",\"content\":\"";
@@ -229,12 +285,14 @@ static void completion(struct server *server, struct connection *c, struct str b
         server->held = c;
         return;
     } else if (server->delay > 0 && str_eq(kind, STR("leaf"))) {
-        c->state = DELAYED;
-        c->due = now_ns() + server->delay;
-        c->next = NULL;
-        *server->line_end = c;
-        server->line_end = &c->next;
+        line_add(server, c, server->delay);
         return;
+    } else if (server->faults > 0 && str_eq(kind, STR("leaf"))) {
+        uint64_t chance = hash_of(server->seen.requests);
+        if (chance % 1000 < server->faults) {
+            fault(server, c, chance / 1000 % 4);
+            return;
+        }
     }
     model_reply_send(server, c);
 }
@@ -329,6 +387,12 @@ static int line_advance(struct server *server)
             connection_free(c);
             continue;
         }
+        if (c->reply == NULL) {
+            c->state = READING;
+            server->seen.in_flight--;
+            shutdown(c->fd, SHUT_RDWR);
+            continue;
+        }
         model_reply_send(server, c);
         requests_take(server, c);
     }
@@ -381,15 +445,11 @@ static int server_open(struct server *server)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"children", required_argument, NULL, 'k'},
-        {"leads", required_argument, NULL, 'l'},
-        {"wave", required_argument, NULL, 'w'},
-        {"turns", required_argument, NULL, 't'},
-        {"delay-ms", required_argument, NULL, 'd'},
-        {"context-file", required_argument, NULL, 'c'},
-        {"hold-last", no_argument, NULL, 'h'},
-        {"programs", no_argument, NULL, 'p'},
-        {NULL, 0, NULL, 0},
+        {"children", required_argument, NULL, 'k'},     {"leads", required_argument, NULL, 'l'},
+        {"wave", required_argument, NULL, 'w'},         {"turns", required_argument, NULL, 't'},
+        {"delay-ms", required_argument, NULL, 'd'},     {"faults", required_argument, NULL, 'f'},
+        {"context-file", required_argument, NULL, 'c'}, {"hold-last", no_argument, NULL, 'h'},
+        {"programs", no_argument, NULL, 'p'},           {NULL, 0, NULL, 0},
     };
     struct server *server = calloc(1, sizeof *server);
     int option;
@@ -414,6 +474,9 @@ int main(int argc, char **argv)
             break;
         case 'd':
             server->delay = (int64_t)number * 1000000;
+            break;
+        case 'f':
+            server->faults = number;
             break;
         case 'c':
             server->shape.context_file = optarg;

@@ -15,7 +15,7 @@ EARLY_SECONDS, EARLY_FOR = 0.002, 0.1  # a run may be over after 0.02 s: so ofte
 CONFIG = """\
 llm:
   providers:
-    bench: {{base_url: "http://127.0.0.1:{port}/v1", max_concurrent: 10000}}
+    bench: {{base_url: "http://127.0.0.1:{port}/v1"{provider}}}
   models:
     bench: {{provider: bench, max_tokens: 8192, max_context_tokens: 100000000}}
   pools:
@@ -215,10 +215,11 @@ class Bench:
             if os.path.exists(store + ending):
                 os.unlink(store + ending)
 
-    def cadre(self, server, store, *words, depth=1, isolation="false", more="", variables=None, workspace=None):
+    def cadre(self, server, store, *words, depth=1, isolation="false", more="", variables=None, workspace=None,
+              provider=", max_concurrent: 10000"):
         config = os.path.join(self.directory, "cadre.yaml")
         with open(config, "w", encoding="ascii") as file:
-            file.write(CONFIG.format(port=server.port, depth=depth, isolation=isolation) + more)
+            file.write(CONFIG.format(port=server.port, depth=depth, isolation=isolation, provider=provider) + more)
         return Process([self.program("cadre"), *words, "--quiet", "--config", config, "--store", store],
                        workspace or self.workspace, {**self.environment, **(variables or {})}, self.left())
 
@@ -263,6 +264,12 @@ def query(store, sql, *values):
 
 def count_events(store):
     return query(store, "SELECT count(*) FROM events")[0][0]
+
+
+def count_completed(store):
+    """Children that worked to a good end."""
+    return query(store, "SELECT count(*) FROM event_log WHERE type = 'agent.subagent_closed'"
+                        " AND json_extract(payload_json, '$.final_status') = 'completed'")[0][0]
 
 
 def count_failed_calls(store):

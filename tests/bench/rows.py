@@ -133,6 +133,28 @@ def alive(bench, row, children, delay_ms, idle_mb):
     row.judge("≤ 1.5x epoll, ≤ 32 KB each", ("wall", row.wall_epoll, 1.5), ("KB each", each, 32))
 
 
+def faults(bench, row, children, permille):
+    """The same run with and without faults, and nothing set for the provider: cadre finds out by itself what the server takes."""
+    walls, requests = [], []
+    for share in (0, permille):
+        with measure.Server(bench, "--children", children, "--turns", TOOL_TURNS, "--wave", WAVE, "--faults", share) as server:
+            store = bench.new_store()
+            process = bench.cadre(server, store, "run", "root", "--max-concurrent", "100000", provider="")
+            sample = process.finish()
+            stats = server.stats()
+            ended = measure.count_completed(store)
+            bench.forget_store(store)
+        if ended != children:
+            raise measure.Failed("%d of %d children completed" % (ended, children))
+        walls.append(sample.wall)
+        requests.append(stats["requests"])
+    row.wall, row.peak_mb = sample.wall, sample.peak_kb / 1024
+    row.note = "%d faults; %.0f requests/s with them, %.0f without; all children completed" % (
+        stats["faults"], requests[1] / walls[1], requests[0] / walls[0])
+    # A request that hangs takes three seconds, and a turn may meet more than one fault.
+    row.judge("≤ 2x the time without faults + 15 s", ("s", walls[1], 2 * walls[0] + 15))
+
+
 def cold(bench, row, rounds):
     times = {"cadre": [], "curl": [], "epoll": []}
     with measure.Server(bench, "--children", 0) as server:
@@ -297,6 +319,8 @@ def run_all(bench, quick, only):
     children, delay_ms = (500, 500) if quick else (10000, 2000)
     add("%d alive at once, first token after %.1f s" % (children, delay_ms / 1000), alive, children, delay_ms,
         idle_row.peak_mb)
+    children = 500 if quick else 10000
+    add("K=%d, %d tool turns, 5 %% faults, default limits" % (children, TOOL_TURNS), faults, children, 50)
     events = 50000 if quick else 1000000
     add("resume of %d events" % events, resume, events)
     return results
