@@ -13,7 +13,7 @@
 #include "tool/memory.h"
 #include "tool/skills.h"
 
-static void web_open(struct tool_services *services, const struct config *config)
+void services_web(struct tool_services *services, const struct config *config)
 {
     services->web.search_kind = config->web.kind;
     services->web.search_url = config->web.url;
@@ -103,7 +103,7 @@ void services_open(struct tool_services *services, const struct config *config,
                                        .skills_directory = config->skills_directory,
                                        .test_command = config->test_command};
     open_vcs(services);
-    web_open(services, config);
+    services_web(services, config);
 }
 
 void services_skills(struct config *config, struct str workspace)

@@ -12,6 +12,8 @@ void services_open(struct tool_services *services, const struct config *config,
                    const struct str *hidden, size_t hidden_count);
 /* Notes in the settings which skills there are, for the root's contract and prompt. */
 void services_skills(struct config *config, struct str workspace);
+/* Only the part about the web, which needs nothing opened. */
+void services_web(struct tool_services *services, const struct config *config);
 void services_release(struct tool_services *services);
 /* Version control alone, for a command. state: the store's directory. NOT_FOUND: there is no git on this machine. */
 int services_vcs_open(struct str state, struct vcs_port **vcs, struct err *err) NODISCARD;

@@ -11,6 +11,7 @@
 #include "cli/services.h"
 #include "config/trust.h"
 #include "core/run/doors.h"
+#include "engine/offer.h"
 #include "model/anthropic.h"
 #include "model/openai.h"
 #include "model/record.h"
@@ -148,6 +149,9 @@ int wire_open(const struct wire_request *request, struct wire **out, struct err 
         list_add(&wire->config.arena, tools, str_from(door_tools[i].name));
     if (request->need == WIRE_MODEL)
         services_skills(&wire->config, wire->workspace.path);
+    struct tool_services services = {.web = {.search_kind = STR_NONE}};
+    services_web(&services, &wire->config);
+    offer_sizes(&wire->config.arena, &tool_port, &services, &wire->config.settings);
     wire->store_path = arena_copy(&wire->config.arena, wire->config.store_path);
     wire->denied[0] = directory_of(&wire->config.arena, wire->store_path);
     wire->denied[1] = wire->config.trust_directory;

@@ -59,6 +59,41 @@ static void offer_fill(struct offer *offer, const struct engine_config *config,
     }
 }
 
+/* Around name, description and schema, in the API that takes the most. */
+#define TOOL_FRAME                                                                                 \
+    (sizeof "{\"type\":\"function\",\"function\":{\"name\":\"\",\"description\":\"\","             \
+            "\"parameters\":}}," -                                                                 \
+     1)
+
+void offer_sizes(struct arena *arena, const struct tool_port *tools,
+                 const struct tool_services *services, struct settings *settings)
+{
+    const struct list *names = &settings->available_tools;
+    /* An agent that may start children with any role: the most that a door says. */
+    const struct contract anybody = {.permissions.can_spawn_children = SPAWN_MAY};
+    struct list skills = {LIST_SET, NULL, 0};
+    for (size_t i = 0; i < settings->skill_count; i++)
+        list_add(arena, &skills, settings->skills[i].name);
+    struct contract contract = anybody;
+    contract.permissions.allowed_tools = *names;
+    contract.permissions.skills = skills;
+    struct offers offers = {.count = 0};
+    const struct engine_config config = {.tools = tools, .services = services};
+    const struct offer *offer = offer_of(&offers, &config, settings, &contract);
+    settings->tool_sizes = arena_alloc(arena, (names->n + 1) * sizeof *settings->tool_sizes);
+    settings->tool_size_count = names->n;
+    for (size_t i = 0; i < names->n; i++)
+        settings->tool_sizes[i] = (struct tool_size){names->items[i], 0};
+    for (size_t k = 0; k < offer->tool_count; k++) {
+        const struct model_tool *tool = &offer->tools[k];
+        for (size_t i = 0; i < names->n; i++)
+            if (str_eq(names->items[i], tool->name))
+                settings->tool_sizes[i].bytes =
+                    (int64_t)(TOOL_FRAME + tool->name.n + tool->description.n + tool->schema.n);
+    }
+    offers_release(&offers);
+}
+
 static void offer_release(struct offer *offer)
 {
     if (offer->memo != NULL)

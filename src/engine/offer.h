@@ -31,4 +31,8 @@ const struct offer *offer_of(struct offers *offers, const struct engine_config *
                              const struct settings *settings, const struct contract *contract);
 void offers_release(struct offers *offers);
 
+/* What each available tool adds to a request, for the settings of a new run. Views live in the arena. */
+void offer_sizes(struct arena *arena, const struct tool_port *tools,
+                 const struct tool_services *services, struct settings *settings);
+
 #endif

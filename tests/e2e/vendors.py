@@ -63,6 +63,14 @@ def chat_say(request, *texts, finish="stop", usage=(100, 10)):
     request.events(*[chat_chunk({"content": text}) for text in texts], chat_chunk(finish=finish), chat_usage(*usage), "[DONE]")
 
 
+def chat_call(request, name, arguments, usage=(100, 10)):
+    """A whole streamed answer that calls one tool."""
+    made = {"index": 0, "id": f"call_{request.number}", "type": "function",
+            "function": {"name": name, "arguments": json.dumps(arguments)}}
+    request.start()
+    request.events(chat_chunk({"tool_calls": [made]}), chat_chunk(finish="tool_calls"), chat_usage(*usage), "[DONE]")
+
+
 class VendorServer:
     def __init__(self, answer):
         self.requests, self.lock = [], threading.Lock()

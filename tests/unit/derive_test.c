@@ -196,6 +196,56 @@ static void the_prompt_tells_the_time_that_holds(void **state)
     buf_release(&text);
 }
 
+/* Room beside prompt and tools */
+
+static void give_sizes(struct fixture *f, int64_t bytes)
+{
+    size_t n = tool_info_count;
+    f->settings.tool_sizes = arena_alloc(&f->arena, n * sizeof *f->settings.tool_sizes);
+    f->settings.tool_size_count = n;
+    for (size_t i = 0; i < n; i++)
+        f->settings.tool_sizes[i] = (struct tool_size){str_from(tool_infos[i].name), bytes};
+}
+
+static void a_default_context_has_room_for_three_times_its_fixed_part(void **state)
+{
+    struct fixture *f = *state;
+    give_sizes(f, 30);
+    derive_ok(f);
+    assert_int_equal(f->child.execution.budget.context_tokens, 8192);
+    give_sizes(f, 600);
+    derive_ok(f);
+    int64_t tools = 200 * (int64_t)f->child.permissions.allowed_tools.n;
+    int64_t context = f->child.execution.budget.context_tokens;
+    assert_true(context >= 3 * tools && context < 3 * (tools + 1000));
+    give_sizes(f, 60000);
+    derive_ok(f);
+    assert_int_equal(f->child.execution.budget.context_tokens, 32768);
+}
+
+static void a_roles_context_has_the_same_minimum(void **state)
+{
+    struct fixture *f = *state;
+    f->request.role = STR("researcher");
+    give_sizes(f, 1800);
+    derive_ok(f);
+    int64_t tools = 600 * (int64_t)f->child.permissions.allowed_tools.n;
+    assert_true(f->child.execution.budget.context_tokens >= 3 * tools);
+}
+
+static void a_context_that_was_asked_for_stays_as_it_is(void **state)
+{
+    struct fixture *f = *state;
+    give_sizes(f, 600);
+    f->request.asked.context_tokens = 5000;
+    derive_ok(f);
+    assert_int_equal(f->child.execution.budget.context_tokens, 5000);
+    f->request.asked.context_tokens = ASK_NOTHING;
+    f->settings.child.context_tokens = 6000;
+    derive_ok(f);
+    assert_int_equal(f->child.execution.budget.context_tokens, 6000);
+}
+
 static void the_calls_numbers_win_over_defaults(void **state)
 {
     struct fixture *f = *state;
@@ -645,6 +695,9 @@ int main(void)
         TEST(a_permission_in_config_overrides_a_cell),
         TEST(a_model_outside_the_allowed_ones_cannot_be_the_roots),
         TEST(a_child_has_the_default_budget),
+        TEST(a_default_context_has_room_for_three_times_its_fixed_part),
+        TEST(a_roles_context_has_the_same_minimum),
+        TEST(a_context_that_was_asked_for_stays_as_it_is),
         TEST(a_built_in_time_limit_measures_silence),
         TEST(a_time_limit_of_the_call_is_a_wall),
         TEST(a_line_in_config_is_a_wall_even_with_the_built_in_value),

@@ -90,7 +90,7 @@ static void a_refused_request_books_nothing_and_is_the_same_turn(void **state)
     assert_int_equal(rig_agent(rig, 0)->account.turns, 1);
 }
 
-static void an_overflow_masks_old_results_and_asks_for_a_summary(void **state)
+static void an_overflow_masks_old_results_and_asks_again(void **state)
 {
     struct rig *rig = *state;
     start_wide(rig);
@@ -99,12 +99,24 @@ static void an_overflow_masks_old_results_and_asks_for_a_summary(void **state)
     int64_t before = estimate_of(rig, 0);
     rig_skip(rig);
     refuse(rig, 0, before * 9 / 10, before);
-    rig_expect(rig, "0 model.failed, 0 agent.masked, 0 agent.message, 0 model.requested");
+    rig_expect(rig, "0 model.failed, 0 agent.masked, 0 model.requested");
     assert_true(estimate_of(rig, 0) < before);
+    assert_int_equal(rig_agent(rig, 0)->account.turns, 9);
+}
+
+static void an_overflow_asks_for_a_summary_where_masking_does_not_suffice(void **state)
+{
+    struct rig *rig = *state;
+    start_wide(rig);
+    for (int i = 0; i < 4; i++)
+        read_bytes(rig, 0, i, FILE_BYTES);
+    rig_skip(rig);
+    refuse(rig, 0, estimate_of(rig, 0) * 11 / 10, -1);
+    rig_expect(rig, "0 model.failed, 0 agent.message, 0 model.requested");
     assert_true(str_is(rig_last(rig, 0, EVENT_MODEL_REQUESTED)->origin, "compact"));
     rig_say(rig, 0, "a summary");
     rig_expect(rig, "0 model.replied, 0 agent.compacted, 0 model.requested");
-    assert_int_equal(rig_agent(rig, 0)->account.turns, 9);
+    assert_int_equal(rig_agent(rig, 0)->account.turns, 5);
 }
 
 static void what_is_too_long_even_for_a_summary_is_left_out(void **state)
@@ -160,8 +172,7 @@ static void a_server_that_refuses_every_length_is_not_asked_for_ever(void **stat
         refuse(rig, 0, 1000000, -1);
     }
     assert_int_equal(run_outcome(rig->run), OUTCOME_ERROR);
-    rig_contains(rig_last(rig, 0, EVENT_RUN_FAILED)->error,
-                 "tokens and a request to \"m\" may have");
+    rig_contains(rig_last(rig, 0, EVENT_RUN_FAILED)->error, "tokens, and a request may now have");
 }
 
 static void a_window_that_shrinks_with_every_refusal_is_tried_three_times(void **state)
@@ -319,7 +330,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RIG_TEST(a_window_that_the_output_limit_passes_lowers_that_limit_first),
         RIG_TEST(a_refused_request_books_nothing_and_is_the_same_turn),
-        RIG_TEST(an_overflow_masks_old_results_and_asks_for_a_summary),
+        RIG_TEST(an_overflow_masks_old_results_and_asks_again),
+        RIG_TEST(an_overflow_asks_for_a_summary_where_masking_does_not_suffice),
         RIG_TEST(what_is_too_long_even_for_a_summary_is_left_out),
         RIG_TEST(all_agents_that_use_the_model_keep_to_the_window_that_one_of_them_learned),
         cmocka_unit_test(a_window_that_does_not_explain_the_refusal_is_not_believed),

@@ -8,14 +8,12 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "base/hash.h"
 #include "base/utf8.h"
 #include "core/contract/money.h"
 #include "core/contract/schema.h"
 
 enum {
     TASK_BYTES_MAX = 256 * 1024,
-    PROMPT_BYTES_MAX = 4 * 1024 * 1024,
     ASKED_ITEMS_MAX = 256,
     TITLE_CHARACTERS = 120,
     NAME_CHARACTERS = 64,
@@ -475,25 +473,6 @@ static int fill_no_checks(struct derivation *d, struct err *err)
     return 0;
 }
 
-static int fill_prompt_hash(struct derivation *d, struct err *err)
-{
-    struct buf prompt;
-    buf_init(&prompt, PROMPT_BYTES_MAX);
-    contract_prompt(d->out, d->request, d->facts->workspace_path, &prompt);
-    buf_str(&prompt, d->request->task);
-    contract_brief(d->out, d->request->scope, &prompt);
-    bool fits = !prompt.failed;
-    struct hash hash = hash_of(buf_view(&prompt));
-    buf_release(&prompt);
-    if (!fits)
-        return err_set(err, ERR_USAGE, "task and scope are longer than %d bytes together",
-                       PROMPT_BYTES_MAX);
-    char hex[HASH_HEX + 1];
-    hash_hex(&hash, hex);
-    d->out->receipt.prompt_hash = arena_copy(d->arena, (struct str){hex, HASH_HEX});
-    return 0;
-}
-
 /* Whoever stores a contract may count on its size, whatever long names and paths were asked for. */
 static int fill_json(struct derivation *d, struct err *err)
 {
@@ -537,7 +516,7 @@ static const derive_step child_steps[] = {
     fill_outputs,
     fill_checks,
     fill_schema,
-    fill_prompt_hash,
+    fill_prompt,
     fill_json,
     NULL,
 };

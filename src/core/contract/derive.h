@@ -32,6 +32,8 @@ int narrow_limits(struct derivation *d, struct err *err);
 int layer_time(struct derivation *d, struct err *err);
 int layer_root_time(struct derivation *d, struct err *err);
 int narrow_time(struct derivation *d, struct err *err);
+/* room.c: the hash of a child's prompt, and room beside it. */
+int fill_prompt(struct derivation *d, struct err *err);
 void limit_narrow(struct derivation *d, const char *field, int64_t *value, int64_t ceiling,
                   const char *by);
 

@@ -351,6 +351,65 @@ static const struct field_kind models_kind = {models_print, models_parse, NULL, 
 static const struct field_kind pools_kind = {pools_print, pools_parse, NULL, NULL};
 static const struct field_kind profiles_kind = {profiles_print, profiles_parse, profiles_are_none,
                                                 NULL};
+static void tool_sizes_print(struct jw *w, const void *at)
+{
+    const struct settings *settings = at;
+    jw_object(w);
+    for (size_t i = 0; i < settings->tool_size_count; i++) {
+        jw_key_str(w, settings->tool_sizes[i].tool);
+        jw_int(w, settings->tool_sizes[i].bytes);
+    }
+    jw_end_object(w);
+}
+
+static int tool_sizes_parse(struct arena *arena, const struct js *value, const char *where,
+                            void *at, struct err *err)
+{
+    struct settings *settings = at;
+    size_t n = js_count(value), done = 0;
+    if (js_kind(value) != JS_OBJECT || n > LIST_ITEMS_MAX)
+        return err_set(err, ERR_CORRUPT, "%s: expected an object of at most %d tools", where,
+                       LIST_ITEMS_MAX);
+    settings->tool_sizes = arena_alloc(arena, (n + 1) * sizeof *settings->tool_sizes);
+    struct str key;
+    const struct js *member;
+    for (void *i = js_next(value, NULL, &key, &member); i; i = js_next(value, i, &key, &member)) {
+        if (js_int(member, -1) < 0)
+            return err_set(err, ERR_CORRUPT, "%s.%.*s: expected a number of bytes", where,
+                           (int)(key.n < 64 ? key.n : 64), key.p);
+        settings->tool_sizes[done++] =
+            (struct tool_size){arena_copy(arena, key), js_int(member, 0)};
+    }
+    settings->tool_size_count = done;
+    return 0;
+}
+
+static bool tool_sizes_are_none(const void *at)
+{
+    return ((const struct settings *)at)->tool_size_count == 0;
+}
+
+/* Of a tool whose size is not known. */
+#define TOOL_BYTES_GUESS 450
+
+static int64_t tool_bytes(const struct settings *settings, struct str tool)
+{
+    for (size_t i = 0; i < settings->tool_size_count; i++)
+        if (str_eq(settings->tool_sizes[i].tool, tool))
+            return settings->tool_sizes[i].bytes;
+    return TOOL_BYTES_GUESS;
+}
+
+int64_t settings_tool_tokens(const struct settings *settings, const struct list *tools)
+{
+    int64_t bytes = 0;
+    for (size_t i = 0; i < tools->n; i++)
+        bytes += tool_bytes(settings, tools->items[i]);
+    return (bytes + 2) / 3;
+}
+
+static const struct field_kind tool_sizes_kind = {tool_sizes_print, tool_sizes_parse,
+                                                  tool_sizes_are_none, NULL};
 static const struct field_kind skills_kind = {skills_print, skills_parse, skills_are_none, NULL};
 static const struct field_kind overrides_kind = {overrides_print, overrides_parse, NULL, NULL};
 static const struct field_kind enabled_kind = {enabled_print, enabled_parse, NULL, NULL};
@@ -404,6 +463,7 @@ static const struct field settings_fields[] = {
     {"model_attempts", &field_count, SETTING(model_attempts), NULL},
     {"patience_ms", &field_count, SETTING(patience_ms), NULL},
     {"available_tools", &field_list_or_null, SETTING(available_tools), NULL},
+    {"tool_sizes", &tool_sizes_kind, 0, NULL},
     {"spawn_enabled", &field_switch_if_on, SETTING(spawn_enabled), NULL},
     {"hold_children", &field_switch_if_on, SETTING(hold_children), NULL},
     {"profiles", &profiles_kind, 0, NULL},

@@ -111,7 +111,12 @@ struct settings {
     struct skill_listed
         *skills; /* the root's; which ones children get is their contracts' business */
     size_t skill_count;
-    struct list available_tools;  /* what this build and machine offer */
+    struct list available_tools; /* what this build and machine offer */
+    struct tool_size {
+        struct str tool;
+        int64_t bytes; /* of its description and schema in a request; 0: it is never offered */
+    } * tool_sizes;    /* as they were when the run started */
+    size_t tool_size_count;
     struct list test_directories; /* names that a tester may write to besides the usual ones */
     /* SWITCH_ON: isolation.children, isolation.root; isolation.snapshot is false. Off in logs of runs that knew no trees. */
     int isolate_children, isolate_root, refuse_dirty;
@@ -134,6 +139,8 @@ struct str settings_role_schema(const struct settings *settings, struct str role
 enum network settings_role_network(const struct settings *settings, struct str role);
 /* Effort and sampling of a role; NULL: none is set. */
 const struct model_params *settings_role_params(const struct settings *settings, struct str role);
+/* Estimate for the schemas of these tools in a request. */
+int64_t settings_tool_tokens(const struct settings *settings, const struct list *tools);
 void settings_print(const struct settings *settings, struct jw *w);
 /* Refuses unknown keys and wrong types (CORRUPT: it comes from the log or from config, which
  * checked already). */

@@ -12,7 +12,6 @@
 #define MASK_CHARS 200
 #define TURNS_KEPT 2
 #define CUT_NOTE "\n[cut: the budget does not pay for more]"
-#define SURE_BYTES_PER_TOKEN 8 /* ordinary text has fewer bytes per token */
 
 /* --- changing (from apply.c) --------------------------------------------------------------------------------- */
 
@@ -72,21 +71,22 @@ static struct str mask_text(struct arena *arena, const struct message *message)
 
 void context_mask(struct agent *agent)
 {
-    int64_t saved = 0;
+    int64_t saved = 0, most = agent->context_known * 3 / 4;
     size_t end = mask_end(agent);
     for (size_t i = 0; i < end; i++) {
         struct message *message = &agent->messages[i];
         if (!maskable(message))
             continue;
         struct str text = mask_text(&agent->history, message);
-        /* The rest must not be estimated too low: of what is left out, only as many tokens as it surely had are taken off. */
+        int64_t tokens = budget_estimate(message->text) - budget_estimate(text);
         if (i < agent->booked)
-            saved += (int64_t)((message->text.n - text.n) / SURE_BYTES_PER_TOKEN);
+            saved += tokens;
         else
-            agent->context_new -= budget_estimate(message->text) - budget_estimate(text);
+            agent->context_new -= tokens;
         message->text = text;
     }
-    agent->context_known = agent->context_known > saved ? agent->context_known - saved : 0;
+    /* Estimates are higher than what servers report. Prompt and tools surely stay. */
+    agent->context_known -= saved < most ? saved : most;
     agent->context_state = CONTEXT_REBUILT;
     mark_again(agent);
 }

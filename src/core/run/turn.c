@@ -4,9 +4,8 @@
 #include "base/mark.h"
 #include "core/run/plan_run.h"
 
-#define TOOL_TOKENS 150 /* estimate for one tool's schema, until the server reports real numbers */
-#define NUDGES_MAX 2    /* cut or empty replies in a row before the agent is ended */
-#define ALIKE_MAX 4     /* identical turns in a row */
+#define NUDGES_MAX 2 /* cut or empty replies in a row before the agent is ended */
+#define ALIKE_MAX 4  /* identical turns in a row */
 #define REFITS_MAX 3 /* requests of one turn that were too long for the model and are asked again */
 /* Kept back for the last turn, where tokens or dollars are limited: what the last results may add, and an answer. */
 #define LAST_TURN_INPUT 3072
@@ -199,9 +198,9 @@ static void request(struct deciding *d, struct agent *agent)
                            : STR("the contract's model is not in the run's settings"));
         return;
     }
-    int64_t tools = (int64_t)agent->contract.permissions.allowed_tools.n * TOOL_TOKENS;
-    if (agent->context_known > 0)
-        tools = 0; /* they were reported with the conversation */
+    int64_t tools = 0;
+    if (agent->context_known == 0) /* else they were reported with the conversation */
+        tools = settings_tool_tokens(&d->run->settings, &agent->contract.permissions.allowed_tools);
     int64_t fresh = agent->context_new + tools;
     int64_t estimate = agent->context_known + fresh;
     int64_t window = model->max_context_tokens, bound = context_bound(agent, model);
