@@ -8,11 +8,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "cli/gateway.h"
 #include "cli/services.h"
 #include "config/trust.h"
 #include "core/run/doors.h"
 #include "engine/offer.h"
 #include "model/anthropic.h"
+#include "model/key_port.h"
 #include "model/openai.h"
 #include "model/record.h"
 #include "model/replay.h"
@@ -55,6 +57,8 @@ struct wire {
     struct replay_shelf shelf;
     struct record *record; /* NULL: nothing is recorded */
     struct tool_services services;
+    struct gateway_headers headers; /* of the request that is being made */
+    struct key_ring *keys;          /* NULL: no provider has a key helper */
     wire_warning *warning;
     void *warning_user;
 };
@@ -68,15 +72,11 @@ void wire_flags(const struct arguments *arguments, struct config_flags *flags)
         const char *name;
         struct str *flag;
     } rows[] = {
-        {"config", &flags->config_file},
-        {"api", &flags->api},
-        {"base-url", &flags->base_url},
-        {"model", &flags->model},
-        {"mode", &flags->mode},
-        {"store", &flags->store},
-        {"max-cost", &flags->max_cost},
-        {"timeout", &flags->timeout},
-        {"max-concurrent", &flags->max_concurrent},
+        {"config", &flags->config_file}, {"api", &flags->api},
+        {"base-url", &flags->base_url},  {"model", &flags->model},
+        {"provider", &flags->provider},  {"mode", &flags->mode},
+        {"store", &flags->store},        {"max-cost", &flags->max_cost},
+        {"timeout", &flags->timeout},    {"max-concurrent", &flags->max_concurrent},
         {"effort", &flags->effort},
     };
     *flags = (struct config_flags){0};
@@ -156,6 +156,7 @@ int wire_open(const struct wire_request *request, struct wire **out, struct err 
     wire->denied[0] = directory_of(&wire->config.arena, wire->store_path);
     wire->denied[1] = wire->config.trust_directory;
     replay_shelf_init(&wire->shelf);
+    gateway_headers_init(&wire->headers);
     *out = wire;
     return 0;
 fail_workspace:
@@ -173,6 +174,7 @@ void wire_close(struct wire *wire)
     if (wire->record != NULL)
         record_free(wire->record);
     replay_shelf_release(&wire->shelf);
+    gateway_headers_release(&wire->headers);
     config_release(&wire->config);
     workspace_release(&wire->workspace);
     free(wire);
@@ -331,19 +333,73 @@ static struct model_port governed(const struct wire *wire, struct model_port inn
     return port;
 }
 
-/* A run that was started under another config keeps the built-in times. */
-static void provider_of(void *user, const struct model_settings *model,
-                        struct model_request *request)
+const struct provider_bounds *wire_provider(const struct wire *wire, struct str name,
+                                            struct str base_url)
 {
-    const struct wire *wire = user;
     for (size_t i = 0; i < wire->config.provider_count; i++) {
         const struct provider_bounds *bounds = &wire->config.providers[i];
-        if (!str_eq(bounds->name, model->provider) || !str_eq(bounds->base_url, model->base_url))
-            continue;
-        request->deadlines.first_byte_ms = bounds->first_byte_ms;
-        request->deadlines.idle_ms = bounds->idle_ms;
-        request->deadlines.total_ms = bounds->total_ms;
+        if (str_eq(bounds->name, name) && str_eq(bounds->base_url, base_url))
+            return bounds;
     }
+    return NULL;
+}
+
+/* A run that was started under another config keeps the built-in times. */
+static int provider_of(void *user, const struct model_settings *model,
+                       struct model_request *request, struct err *err)
+{
+    struct wire *wire = user;
+    const struct provider_bounds *bounds = wire_provider(wire, model->provider, model->base_url);
+    if (bounds == NULL)
+        return 0;
+    request->deadlines.first_byte_ms = bounds->first_byte_ms;
+    request->deadlines.idle_ms = bounds->idle_ms;
+    request->deadlines.total_ms = bounds->total_ms;
+    request->extra_body = bounds->extra_body;
+    for (size_t i = 0; i < wire->config.extra_count; i++)
+        if (str_eq(wire->config.extras[i].name, model->name))
+            request->extra_body = wire->config.extras[i].extra_body;
+    if (gateway_headers_make(&wire->headers, bounds, err) != 0)
+        return -1;
+    request->headers = wire->headers.lines;
+    request->header_count = wire->headers.count;
+    if (wire->headers.holds_key)
+        request->api_key = STR("");
+    return 0;
+}
+
+static struct key_helper helper_of(const struct provider_bounds *bounds)
+{
+    return (struct key_helper){.provider = bounds->name,
+                               .base_url = bounds->base_url,
+                               .argv = bounds->api_key_cmd.items,
+                               .argc = bounds->api_key_cmd.n,
+                               .ttl_ms = bounds->api_key_ttl_ms};
+}
+
+static struct key_ring *keys_new(struct wire *wire)
+{
+    const struct config *config = &wire->config;
+    struct key_helper *helpers =
+        arena_alloc(&wire->config.arena, (config->provider_count + 1) * sizeof *helpers);
+    size_t count = 0;
+    for (size_t i = 0; i < config->provider_count; i++)
+        if (config->providers[i].api_key_cmd.state == LIST_SET)
+            helpers[count++] = helper_of(&config->providers[i]);
+    return count > 0 ? key_ring_new(wire->loop, helpers, count) : NULL;
+}
+
+static void keys_free(struct wire *wire)
+{
+    if (wire->keys != NULL)
+        key_ring_close(wire->keys);
+    wire->keys = NULL;
+}
+
+/* Innermost: a key is fresh when its request leaves. */
+static struct model_port keyed(const struct wire *wire, struct model_port inner)
+{
+    return wire->keys != NULL ? key_port_open(wire->keys, inner) : inner;
 }
 
 /* Outermost: what is recorded is what the engine sees. */
@@ -365,7 +421,7 @@ static struct model_port model_of(void *user, struct str api)
         if (!str_is(api, apis[i].name))
             continue;
         if (wire->models[i].ops == NULL)
-            wire->models[i] = recorded(wire, governed(wire, apis[i].open(wire->loop)));
+            wire->models[i] = recorded(wire, governed(wire, keyed(wire, apis[i].open(wire->loop))));
         return wire->models[i];
     }
     return (struct model_port){0};
@@ -374,6 +430,23 @@ static struct model_port model_of(void *user, struct str api)
 static struct str secret_of(void *user, struct str variable)
 {
     return key_from_environment(variable);
+}
+
+int wire_key(struct wire *wire, const struct provider_bounds *bounds, struct str variable,
+             struct buf *key, struct err *err)
+{
+    int64_t unused;
+    if (bounds != NULL && bounds->api_key_cmd.state == LIST_SET) {
+        const struct key_helper helper = helper_of(bounds);
+        return key_helper_run(&helper, NULL, key, &unused, err);
+    }
+    buf_str(key, secret_of(wire, variable));
+    return 0;
+}
+
+void wire_learn_window(struct wire *wire, size_t model, int64_t tokens)
+{
+    config_window_learn(&wire->config, model, tokens);
 }
 
 /* Each model request in flight is a connection: as many as the machine lets us have, up to what the governor admits. */
@@ -404,6 +477,7 @@ int wire_engine(struct wire *wire, uv_loop_t *loop, const struct engine_watch *w
     wire->loop = loop;
     wire->denied_count = config_trust_prepare(&wire->config) ? 2 : 1;
     memset(wire->models, 0, sizeof wire->models);
+    wire->keys = keys_new(wire);
     struct engine_config config = {
         .loop = loop,
         .store = {open_store, wire},
@@ -424,6 +498,7 @@ int wire_engine(struct wire *wire, uv_loop_t *loop, const struct engine_watch *w
     sqlite_store_prepare();
     if (engine_new(&config, engine, err) == 0)
         return 0;
+    keys_free(wire);
     if (wire->http_ready)
         http_global_release();
     services_release(&wire->services);
@@ -437,6 +512,7 @@ void wire_engine_free(struct wire *wire, struct engine *engine)
         if (wire->models[i].ops != NULL)
             wire->models[i].ops->free(wire->models[i].client);
     memset(wire->models, 0, sizeof wire->models);
+    keys_free(wire);
     if (wire->replay.ops != NULL)
         wire->replay.ops->free(wire->replay.client);
     wire->replay = (struct model_port){NULL, NULL};

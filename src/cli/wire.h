@@ -63,6 +63,15 @@ int wire_engine(struct wire *wire, uv_loop_t *loop, const struct engine_watch *w
                 struct engine **engine, struct err *err) NODISCARD;
 void wire_engine_free(struct wire *wire, struct engine *engine);
 
+/* What llm.providers says of this server; NULL: nothing. */
+const struct provider_bounds *wire_provider(const struct wire *wire, struct str name,
+                                            struct str base_url);
+/* The key for this server: what its helper prints, else the variable's value; empty where there is none. Blocking, at
+ * most ten seconds. */
+int wire_key(struct wire *wire, const struct provider_bounds *bounds, struct str variable,
+             struct buf *key, struct err *err) NODISCARD;
+/* Takes over the window that a model's server told. */
+void wire_learn_window(struct wire *wire, size_t model, int64_t tokens);
 /* HTTP exchanges with a server that a command looks at. Blocking. */
 fetch_fn wire_fetch;
 

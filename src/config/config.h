@@ -11,7 +11,7 @@
 /* What the command line says; STR_NONE where it said nothing. */
 struct config_flags {
     struct str config_file; /* --config; a relative path starts at the workspace */
-    struct str api, base_url, model, mode, store;
+    struct str api, base_url, model, provider, mode, store;
     struct str max_cost, timeout, max_concurrent; /* texts as typed: "2.50", "90s" or "5m", "8" */
     struct str effort;
 };
@@ -34,10 +34,36 @@ struct config_environment {
 
 struct config_entries;
 
-/* What a server bears, as llm.providers says. */
+enum { CONFIG_HEADERS_MAX = 32 };
+
+/* A header of requests. The value may hold $NAME, ${NAME} and $$: see config_header_expand. */
+struct config_header {
+    struct str name, value;
+};
+
+/* What llm.providers says of a server besides its address. */
 struct provider_bounds {
     struct str name, base_url;
     int64_t max_concurrent, first_byte_ms, idle_ms, total_ms;
+    struct config_header *headers;
+    size_t header_count;
+    struct str extra_body;   /* a JSON object for request bodies, or STR_NONE */
+    struct list api_key_cmd; /* argv of a program that prints the key; absent: none */
+    int64_t api_key_ttl_ms;
+};
+
+/* Members for request bodies of one model: the provider's, and the model's own over them. */
+struct model_extra {
+    struct str name, extra_body;
+};
+
+/* Where a model's window comes from. */
+enum window_origin { WINDOW_DEFAULT, WINDOW_KNOWN, WINDOW_CONFIG, WINDOW_SERVER };
+
+/* What config remembers of a model besides its settings. */
+struct model_origin {
+    enum window_origin window;
+    bool output_set; /* max_tokens was configured */
 };
 
 /* What the operator says about confined commands. */
@@ -70,6 +96,11 @@ struct config {
     struct str trust_directory;        /* of trust.h; STR_NONE: the user has no home */
     struct provider_bounds *providers; /* one for each of llm.providers */
     size_t provider_count;
+    struct model_extra *extras; /* of models of llm.models that have some */
+    size_t extra_count;
+    struct model_origin *origins; /* one for each of settings.models */
+    /* --provider names a local server and no model: whoever starts a run asks it; or STR_NONE. */
+    struct str server_to_ask, server_name;
     struct config_sandbox sandbox;
     struct {                               /* tools.web_search, tools.web_fetch */
         struct str kind, url, api_key_env; /* empty where nothing is set */
@@ -87,6 +118,17 @@ void config_release(struct config *config);
 /* Adds a model served at base_url (found by asking a local server) as the default. */
 int config_local_model(struct config *config, struct str base_url, struct str model,
                        struct err *err);
+/* Whether nobody has told the window of settings.models[i], so that its server may be asked. */
+bool config_window_missing(const struct config *config, size_t i);
+/* The window that its server told. Refuses nothing: the caller has checked the number. */
+void config_window_learn(struct config *config, size_t i, int64_t tokens);
+/* "config", "built-in, 2026-11", "the server", "the default". */
+const char *config_window_text(const struct config *config, const struct model_settings *model);
+/* Appends the value with its variables replaced. NOT_FOUND: a variable is not set; CONFIG: what came of it
+ * cannot stand in a header. */
+int config_header_expand(const struct config_header *header,
+                         const struct config_environment *environment, struct buf *out,
+                         struct err *err) NODISCARD;
 /* Where the model's prices come from: "built-in, 2026-10", "config", "not known". */
 void config_price_origin(const struct model_settings *model, struct buf *out);
 /* Makes every model answer from this recording (an absolute path); without any model, one that the recording calls `model`

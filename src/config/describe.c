@@ -55,6 +55,11 @@ static void key_lines(const struct config *config, const struct config_key *key,
     value_line(out, key, STR(""), 0, &value, &(struct config_place){0});
 }
 
+static bool has_helper(const struct config *config, const struct model_settings *model)
+{
+    return config_entries_find(config->entries, KEY_PROVIDER_KEY_CMD, model->provider, 0) != NULL;
+}
+
 static void model_lines(const struct config *config, const struct model_settings *model,
                         struct buf *out)
 {
@@ -82,10 +87,12 @@ static void model_lines(const struct config *config, const struct model_settings
         config_value_print(price, &(struct config_value){.number = optional[i].price}, &text);
     }
     buf_char(&text, '}');
-    buf_text(&origin, "prices ");
+    buf_printf(&origin, "window from %s; prices ", config_window_text(config, model));
     config_price_origin(model, &origin);
     if (model->api_key_env.n > 0)
         buf_printf(&origin, "; key from %.*s", STR_FMT(model->api_key_env));
+    else if (has_helper(config, model))
+        buf_text(&origin, "; key from a program");
     else
         buf_text(&origin, "; no key");
     line_print(out, &text, &origin);

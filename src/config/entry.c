@@ -3,14 +3,17 @@
 #include "config/entry.h"
 
 #include <stdio.h>
+#include <strings.h>
 
+#include "base/json.h"
 #include "base/path.h"
+#include "config/config.h"
 #include "config/schema.h"
 #include "config/widen.h"
 #include "core/contract/role.h"
 #include "core/contract/settings.h"
 
-enum { NAME_MAX_BYTES = 128, PROFILE_NAME_MAX = 64, NAMES_MAX = 256 };
+enum { HEADER_MAX_BYTES = 4096, NAME_MAX_BYTES = 128, PROFILE_NAME_MAX = 64, NAMES_MAX = 256 };
 
 struct walk {
     struct config_entries *entries;
@@ -165,6 +168,7 @@ static const char *item_expected(enum config_type type)
 {
     return type == TYPE_FILES      ? "a path"
            : type == TYPE_STOPS    ? "a text"
+           : type == TYPE_ARGV     ? "an argument"
            : type == TYPE_TOOLS    ? "a tool"
            : type == TYPE_COMMANDS ? "a command"
                                    : "a name";
@@ -178,13 +182,16 @@ static int read_names(const struct walk *walk, const struct config_key *key,
     if (key->type != TYPE_NAMES && list->count > NAMES_MAX)
         return config_error(&list->place, EXCERPT_LINE, walk->err, "expected at most %d items",
                             NAMES_MAX);
+    if (key->type == TYPE_ARGV && list->count == 0)
+        return wrong_type(walk, list, config_type_expected(key->type));
     if (key->type == TYPE_STOPS && list->count > PARAM_STOPS_MAX)
         return config_error(&list->place, EXCERPT_LINE, walk->err, "expected at most %d texts",
                             PARAM_STOPS_MAX);
     value->names = arena_alloc(walk->entries->arena, list->count * sizeof *value->names);
     for (const struct yaml_node *item = list->first; item; item = item->next) {
         struct str text = item->text;
-        if (item->kind != YAML_SCALAR || item->text.n == 0 || yaml_is_null(item))
+        if (item->kind != YAML_SCALAR || item->text.n == 0 || yaml_is_null(item) ||
+            memchr(item->text.p, '\0', item->text.n))
             return wrong_type(walk, item, item_expected(key->type));
         if (key->type == TYPE_FILES && check_file(walk, item, &text) != 0)
             return -1;
@@ -195,13 +202,109 @@ static int read_names(const struct walk *walk, const struct config_key *key,
     return 0;
 }
 
+/* Members that cadre counts on: a run's limits and its conversation are in them. */
+static int check_body_key(const struct walk *walk, const struct yaml_node *member)
+{
+    static const char *const own[] = {
+        "model",      "messages",          "input",  "system", "instructions",          "tools",
+        "max_tokens", "max_output_tokens", "stream", "n",      "max_completion_tokens", "store"};
+    struct str key = member->key->text;
+    if (key.n > CONFIG_BODY_KEY_MAX)
+        return config_error(&member->key->place, EXCERPT_LINE, walk->err,
+                            "expected a name of at most %d bytes", CONFIG_BODY_KEY_MAX);
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (str_is(key, own[i]))
+            return config_error(&member->key->place, EXCERPT_LINE, walk->err,
+                                "extra_body may not hold '%s': cadre sets it itself%s", own[i],
+                                strncmp(own[i], "max_", 4) == 0 ? "; see llm.models.*.max_tokens"
+                                                                : "");
+    return 0;
+}
+
+static int read_body(const struct walk *walk, const struct yaml_node *node, struct str *json)
+{
+    struct err problem = ERR_INIT;
+    struct buf text;
+    if (node->kind != YAML_MAPPING)
+        return wrong_type(walk, node, "a mapping");
+    for (const struct yaml_node *member = node->first; member; member = member->next)
+        if (check_body_key(walk, member) != 0)
+            return -1;
+    buf_init(&text, CONFIG_BODY_MAX);
+    yaml_print_json(node, NULL, &text);
+    struct js *body = text.failed ? NULL : js_parse_within(buf_view(&text), 16, &problem);
+    if (body) {
+        buf_clear(&text);
+        js_print(body, &text);
+        *json = arena_copy(walk->entries->arena, buf_view(&text));
+    } else {
+        config_error(&node->place, EXCERPT_LINE, walk->err,
+                     "expected a mapping of at most %d bytes and 16 levels", CONFIG_BODY_MAX);
+    }
+    js_free(body);
+    buf_release(&text);
+    return body ? 0 : -1;
+}
+
+/* Letters, digits and - _ of a header's name; not those that belong to the transport. */
+static int check_header_name(const struct walk *walk, const struct yaml_node *key)
+{
+    static const char *const own[] = {"host",       "content-length", "content-type",
+                                      "connection", "accept",         "transfer-encoding"};
+    bool good = key->text.n > 0 && key->text.n <= NAME_MAX_BYTES;
+    for (size_t i = 0; good && i < key->text.n; i++) {
+        char c = key->text.p[i];
+        good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '-' || c == '_';
+    }
+    if (!good)
+        return config_error(&key->place, EXCERPT_HIDE_REST, walk->err,
+                            "expected the name of a header: letters, digits, - and _");
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (key->text.n == strlen(own[i]) && strncasecmp(key->text.p, own[i], key->text.n) == 0)
+            return config_error(&key->place, EXCERPT_HIDE_REST, walk->err,
+                                "headers may not hold %s: cadre sets it itself", own[i]);
+    return 0;
+}
+
+static int read_headers(const struct walk *walk, const struct yaml_node *node,
+                        struct config_value *value)
+{
+    struct arena *arena = walk->entries->arena;
+    if (node->kind != YAML_MAPPING)
+        return wrong_type(walk, node, config_type_expected(TYPE_HEADERS));
+    if (node->count > CONFIG_HEADERS_MAX)
+        return config_error(&node->place, EXCERPT_HIDE_VALUE, walk->err,
+                            "expected at most %d headers", CONFIG_HEADERS_MAX);
+    value->names = arena_alloc(arena, (node->count + 1) * sizeof *value->names);
+    for (const struct yaml_node *item = node->first; item; item = item->next) {
+        if (check_header_name(walk, item->key) != 0)
+            return -1;
+        if (item->kind != YAML_SCALAR || yaml_is_null(item))
+            return wrong_type(walk, item, "the header's value");
+        if (item->text.n > HEADER_MAX_BYTES || !config_template_ok(item->text))
+            return config_error(&item->place, EXCERPT_HIDE_VALUE, walk->err,
+                                "expected one line of at most %d bytes; $NAME and ${NAME} are "
+                                "environment variables, $$ is a dollar",
+                                HEADER_MAX_BYTES);
+        value->names[value->name_count++] = (struct config_name){
+            arena_printf(arena, "%.*s: %.*s", STR_FMT(item->key->text), STR_FMT(item->text)),
+            item->place};
+    }
+    return 0;
+}
+
 static int read_value(const struct walk *walk, const struct config_key *key,
                       const struct yaml_node *node, struct config_value *value)
 {
+    if (key->type == TYPE_BODY)
+        return read_body(walk, node, &value->text);
+    if (key->type == TYPE_HEADERS)
+        return read_headers(walk, node, value);
     if (key->type == TYPE_SCHEMA)
         return config_schema_read(walk->entries->arena, node, &value->text, walk->err);
     if (key->type == TYPE_NAMES || key->type == TYPE_FILES || key->type == TYPE_TOOLS ||
-        key->type == TYPE_COMMANDS || key->type == TYPE_STOPS)
+        key->type == TYPE_COMMANDS || key->type == TYPE_STOPS || key->type == TYPE_ARGV)
         return read_names(walk, key, node, value);
     if (node->kind != YAML_SCALAR ||
         (yaml_is_null(node) && key->type != TYPE_LIMIT && key->type != TYPE_MONEY)) {

@@ -35,6 +35,9 @@ enum config_type {
     TYPE_SCHEMA,   /* a JSON Schema for answers; its compact JSON inside */
     TYPE_SEARCH,   /* a kind of search service */
     TYPE_NETWORK,
+    TYPE_HEADERS, /* a mapping of header names to values; "Name: value" inside */
+    TYPE_BODY,    /* a mapping whose compact JSON becomes part of request bodies */
+    TYPE_ARGV,    /* a program and its arguments */
     TYPE_EFFORT,  /* how hard a model reasons: one of effort_names */
     TYPE_DECIMAL, /* a number with at most six digits behind the point; millionths inside */
     TYPE_STOPS,   /* a list of at most PARAM_STOPS_MAX texts */
@@ -67,11 +70,19 @@ enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_AD
     X(PROVIDER, "llm.providers.*", OBJECT, WIDENS, "", 0, 0, \
       "A model server, under a name of your choice.") \
     X(PROVIDER_API, "llm.providers.*.api", API, WIDENS, "openai", 0, 0, \
-      "How the server is spoken to. `openai`: any server with OpenAI's chat completions; `anthropic`: with Anthropic's messages; `responses`: with OpenAI's responses; `replay`: no server, answers come from a recording (`docs/replay.md`).") \
+      "How the server is spoken to. Without it: `openai`, and `responses` for reasoning models of OpenAI's own server. `openai`: any server with OpenAI's chat completions; `anthropic`: with Anthropic's messages; `responses`: with OpenAI's responses; `replay`: no server, answers come from a recording (`docs/replay.md`).") \
     X(PROVIDER_URL, "llm.providers.*.base_url", URL, WIDENS, "https://api.openai.com/v1", 0, 0, \
-      "Address of the API, up to and with its version. With `api: anthropic` the default is `https://api.anthropic.com/v1`.") \
+      "Address of the API, up to and with its version; a query such as `?api-version=…` stays behind every path. A provider with the name of a preset (`docs/models.md`) has that preset's; with `api: anthropic` the default is `https://api.anthropic.com/v1`.") \
     X(PROVIDER_KEY, "llm.providers.*.api_key_env", VARIABLE, WIDENS, "", 0, 0, \
-      "Name of the environment variable that holds the key. Without it no key is sent, except that a provider without `base_url` uses its API's own: `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`.") \
+      "Name of the environment variable that holds the key. Without it no key is sent, except that a provider without `base_url` uses its preset's or its API's own: `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`.") \
+    X(PROVIDER_KEY_CMD, "llm.providers.*.api_key_cmd", ARGV, NEVER, "", 0, 0, \
+      "A program that prints the key, in place of `api_key_env`: its path or name in `PATH`, then its arguments; no shell. Its output is the key, or JSON with `token` and `expires_at`. It has 10 seconds; it is run again when the key expires or the server answers 401 (`docs/models.md`).") \
+    X(PROVIDER_KEY_TTL, "llm.providers.*.api_key_ttl_ms", MILLISECONDS, NEVER, "300000", 1000, 2678400000, \
+      "How long a key that `api_key_cmd` printed is used, where its output does not say.") \
+    X(PROVIDER_HEADERS, "llm.providers.*.headers", HEADERS, NEVER, "", 0, 0, \
+      "Headers for every request: a mapping of names to values. `$NAME` and `${NAME}` in a value are environment variables, `$$` is a dollar. With `Authorization`, `x-api-key` or `api-key` here no other key is sent.") \
+    X(PROVIDER_EXTRA, "llm.providers.*.extra_body", BODY, NEVER, "", 0, 0, \
+      "Members that are added to the body of every request, over cadre's own: a mapping.") \
     X(PROVIDER_MAX_CONCURRENT, "llm.providers.*.max_concurrent", COUNT, WIDENS, "10000", 1, 10000, \
       "Most requests under way at once to this server, from all runs of a process. Without it they start at 64 and grow with what the server takes. Fewer are sent after it refused some. For a local server: how many slots it has; `cadre doctor` finds out.") \
     X(PROVIDER_FIRST_BYTE, "llm.providers.*.first_byte_ms", MILLISECONDS, WIDENS, "300000", 1000, 86400000, \
@@ -89,13 +100,13 @@ enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_AD
     X(MODEL, "llm.models.*", OBJECT, WIDENS, "", 0, 0, \
       "A model, under a name of your choice.") \
     X(MODEL_PROVIDER, "llm.models.*.provider", TEXT, WIDENS, "", 0, 0, \
-      "Which of `llm.providers` serves it. Required.") \
+      "Which of `llm.providers`, or which preset (`docs/models.md`), serves it. Required.") \
     X(MODEL_ID, "llm.models.*.model", TEXT, WIDENS, "", 0, 0, \
       "What the server calls it. Without it: the model's name here.") \
     X(MODEL_OUTPUT, "llm.models.*.max_tokens", COUNT, WIDENS, "8192", 256, 10000000, \
-      "Most tokens of one answer. The default is never more than half of the window.") \
+      "Most tokens of one answer. The default is never more than half of the window. Without it: 16384 for models that always reason, and 32768 where an effort is set, as far as the model is known to write that much.") \
     X(MODEL_WINDOW, "llm.models.*.max_context_tokens", COUNT, WIDENS, "100000", 1024, 100000000, \
-      "The model's window, in tokens.") \
+      "The model's window, in tokens. Without it: what is known of the model on its vendor's server, within its cheaper price; else what its server says when a run starts; else the default.") \
     X(MODEL_PRICE_IN, "llm.models.*.price_in", PRICE, WIDENS, "", 0, 1000000, \
       "Dollars for a million input tokens; 0 for a free server. Given together with `price_out`. Without them: the built-in price where the provider's own server is used and the model is known there; `cadre config check` shows it with its date.") \
     X(MODEL_PRICE_OUT, "llm.models.*.price_out", PRICE, WIDENS, "", 0, 1000000, \
@@ -106,6 +117,8 @@ enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_AD
       "Dollars for a million input tokens that the server puts into its cache. Without it: the built-in price, else as other input.") \
     X(MODEL_TEXT_CALLS, "llm.models.*.text_tool_calls", SWITCH, WIDENS, "false", 0, 1, \
       "Whether tool calls that the model writes into its text are read as calls: `<tool_call>{…}</tool_call>` and `<function=NAME>…</function>`, for tools it was offered. For servers that do not do that themselves.") \
+    X(MODEL_EXTRA, "llm.models.*.extra_body", BODY, NEVER, "", 0, 0, \
+      "The same for this model, over its provider's.") \
     CONFIG_PARAMS(X, MODEL_, "llm.models.*.", WIDENS, ", of agents with this model. Without it: `llm`'s own, else the server's default.") \
     X(POOL_MODEL, "llm.pools.*[].model", TEXT, WIDENS, "", 0, 0, \
       "A model of the pool. A call that fails goes to the next one.") \

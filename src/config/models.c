@@ -3,62 +3,20 @@
  * connection. Runs on the main thread before the loop starts. */
 #include "config/models.h"
 
+#include "config/known.h"
 #include "config/prices.h"
 #include "config/recording.h"
 #include "config/value.h"
 
-/* The APIs that are spoken, with the server, the key and the model that each is used with unless something else is
- * said. */
-static const struct model_api {
-    const char *name, *base_url, *key_variable, *model;
-} model_apis[] = {
-    {"openai", "https://api.openai.com/v1", "OPENAI_API_KEY", "gpt-4.1-mini"},
-    {"anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", "claude-sonnet-4-5"},
-    {"responses", "https://api.openai.com/v1", "OPENAI_API_KEY", "gpt-4.1-mini"},
-};
-enum { API_COUNT = sizeof model_apis / sizeof model_apis[0] };
-
-static const char unknown_api[] = "expected openai (any server with OpenAI's chat completions), "
+const char config_unknown_api[] = "expected openai (any server with OpenAI's chat completions), "
                                   "anthropic (any server with Anthropic's messages), "
                                   "responses (any server with OpenAI's responses) or replay (a "
                                   "recording)";
-
-/* Models that are known without a config file. */
-static const struct known_model {
-    const char *model, *api;
-    int64_t max_tokens, max_context_tokens;
-} known_models[] = {
-    {"gpt-4.1-mini", "openai", 8192, 128000},
-    {"claude-sonnet-4-5", "anthropic", 8192, 200000},
-};
-
-static const struct model_api *api_find(struct str name)
-{
-    for (size_t i = 0; i < API_COUNT; i++)
-        if (str_is(name, model_apis[i].name))
-            return &model_apis[i];
-    return NULL;
-}
-
-static const struct known_model *known_find(struct str model)
-{
-    for (size_t i = 0; i < sizeof known_models / sizeof known_models[0]; i++)
-        if (str_is(model, known_models[i].model))
-            return &known_models[i];
-    return NULL;
-}
 
 const char *config_variable(const struct config_environment *environment, const char *name)
 {
     const char *value = environment->get ? environment->get(environment->user, name) : NULL;
     return value && value[0] ? value : NULL;
-}
-
-static struct str without_slash(struct str url)
-{
-    while (url.n > 0 && url.p[url.n - 1] == '/')
-        url.n--;
-    return url;
 }
 
 static const struct config_entry *find(const struct config *config, enum config_key_id key,
@@ -88,34 +46,86 @@ int config_dangling(const struct config *config, const struct config_place *plac
     return config_error(place, EXCERPT_LINE, err, "there is no %s '%.*s'", what, STR_FMT(shown));
 }
 
-struct str config_provider_url(const struct config *config, struct str name)
+/* Puts the model on a server. OpenAI's own serves some models better over its second API. */
+static void model_place(struct model_settings *model, const struct provider_address *address)
 {
-    const struct config_entry *url = find(config, KEY_PROVIDER_URL, name);
-    const struct config_entry *named = find(config, KEY_PROVIDER_API, name);
-    if (config_is_replay(config, name))
-        return STR("");
-    const struct model_api *api = named ? api_find(named->value.text) : &model_apis[0];
-    return url ? without_slash(url->value.text) : str_from(api->base_url);
+    model->provider = address->name;
+    model->api = address->api;
+    model->base_url = address->base_url;
+    model->api_key_env = address->api_key_env;
+    if (address->choice == API_ASSUMED &&
+        known_better_over_responses(model->base_url, model->model))
+        model->api = STR("responses");
 }
+
+/* --- windows and output limits ------------------------------------------------------------------- */
+
+enum { OUTPUT_REASONING = 16384, OUTPUT_EFFORT = 32768 };
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static struct model_origin *origin_of(const struct config *config,
+                                      const struct model_settings *model)
+{
+    return &config->origins[model - config->settings.models];
+}
+
+/* The output limits of a model for which none is configured: what fits its window, and what it is known to write. */
+static void output_fill(const struct config *config, struct model_settings *model)
+{
+    const struct known_model *known = known_model_find(model->base_url, model->model);
+    int64_t usual = config_value_default(&config_keys[KEY_MODEL_OUTPUT]).number;
+    int64_t most = model->max_context_tokens / 2;
+    if (origin_of(config, model)->output_set)
+        return;
+    if (known)
+        most = least(most, known->output);
+    if (known && known->reasons == REASONS_ALWAYS)
+        usual = OUTPUT_REASONING;
+    model->max_tokens = least(usual, most);
+    model->effort_tokens =
+        known && known->reasons == REASONS_NEVER ? 0 : least(OUTPUT_EFFORT, most);
+}
+
+/* The window of a model for which none is configured. A price that holds for short requests alone bounds it: nobody
+ * should pay the price of long ones without having asked for them. */
+static void window_fill(const struct config *config, struct model_settings *model)
+{
+    const struct known_model *known = known_model_find(model->base_url, model->model);
+    const struct price *price = price_find(model->base_url, model->model, 0);
+    model->max_context_tokens = config_value_default(&config_keys[KEY_MODEL_WINDOW]).number;
+    origin_of(config, model)->window = known ? WINDOW_KNOWN : WINDOW_DEFAULT;
+    if (known)
+        model->max_context_tokens = price ? least(known->window, price->window) : known->window;
+}
+
+bool config_window_missing(const struct config *config, size_t i)
+{
+    return config->origins[i].window == WINDOW_DEFAULT &&
+           !str_is(config->settings.models[i].api, "replay");
+}
+
+const char *config_window_text(const struct config *config, const struct model_settings *model)
+{
+    static const char *const texts[] = {[WINDOW_DEFAULT] = "the default",
+                                        [WINDOW_KNOWN] = "built-in, " KNOWN_AS_OF,
+                                        [WINDOW_CONFIG] = "config",
+                                        [WINDOW_SERVER] = "the server"};
+    return texts[origin_of(config, model)->window];
+}
+
+/* --- models -------------------------------------------------------------------------------------- */
 
 static int provider_fill(struct config *config, const struct config_entry *reference,
                          struct model_settings *model, struct err *err)
 {
-    struct str name = reference->value.text;
-    if (!find(config, KEY_PROVIDER, name))
-        return config_dangling(config, &reference->place, "provider", name, KEY_PROVIDER, err);
-    const struct config_entry *url = find(config, KEY_PROVIDER_URL, name);
-    const struct config_entry *key = find(config, KEY_PROVIDER_KEY, name);
-    const struct config_entry *named = find(config, KEY_PROVIDER_API, name);
-    const struct model_api *api = named ? api_find(named->value.text) : &model_apis[0];
-    model->provider = name;
-    if (config_is_replay(config, name)) /* config_recordings fills in the rest */
-        return 0;
-    model->api = str_from(api->name);
-    model->base_url = config_provider_url(config, name);
-    model->api_key_env = key ? key->value.text : STR_NONE;
-    if (!key && !url)
-        model->api_key_env = str_from(api->key_variable);
+    struct provider_address address;
+    if (config_provider_find(config, reference->value.text, &reference->place, &address, err) != 0)
+        return -1;
+    model_place(model, &address);
     return 0;
 }
 
@@ -168,23 +178,28 @@ static int model_fill(struct config *config, const struct config_entry *object,
     if (!provider)
         return config_error(&object->place, EXCERPT_LINE, err,
                             "model '%.*s' needs a provider: one of llm.providers", STR_FMT(name));
+    const struct config_entry *window = find(config, KEY_MODEL_WINDOW, name);
     *model = (struct model_settings){
         .name = name,
         .model = id ? id->value.text : name,
-        .max_tokens = number_of(config, KEY_MODEL_OUTPUT, name),
-        .max_context_tokens = number_of(config, KEY_MODEL_WINDOW, name),
         .text_tool_calls = number_of(config, KEY_MODEL_TEXT_CALLS, name) != 0 ? TEXT_CALLS_READ
                                                                               : TEXT_CALLS_ARE_TEXT,
+        .params = config_params_of(config, PARAMS_OF_MODEL, name),
     };
-    model->params = config_params_of(config, PARAMS_OF_MODEL, name);
-    if (!output && model->max_tokens > model->max_context_tokens / 2)
-        model->max_tokens = model->max_context_tokens / 2;
+    if (provider_fill(config, provider, model, err) != 0)
+        return -1;
+    *origin_of(config, model) = (struct model_origin){WINDOW_CONFIG, output != NULL};
+    if (window)
+        model->max_context_tokens = window->value.number;
+    else
+        window_fill(config, model);
+    output_fill(config, model);
+    if (output)
+        model->max_tokens = output->value.number;
     if (model->max_tokens >= model->max_context_tokens)
         return config_error(&output->place, EXCERPT_LINE, err,
                             "expected fewer tokens than the window, max_context_tokens: %lld",
                             (long long)model->max_context_tokens);
-    if (provider_fill(config, provider, model, err) != 0)
-        return -1;
     return prices_set(config, model, err);
 }
 
@@ -192,9 +207,9 @@ static int check_apis(const struct config *config, struct err *err)
 {
     for (size_t i = 0; i < config->entries->n; i++) {
         const struct config_entry *entry = &config->entries->items[i];
-        if (entry->key->id == KEY_PROVIDER_API && !api_find(entry->value.text) &&
+        if (entry->key->id == KEY_PROVIDER_API && !config_api_find(entry->value.text) &&
             !config_is_replay(config, entry->name))
-            return config_error(&entry->place, EXCERPT_LINE, err, "%s", unknown_api);
+            return config_error(&entry->place, EXCERPT_LINE, err, "%s", config_unknown_api);
     }
     return 0;
 }
@@ -208,6 +223,7 @@ static int models_fill(struct config *config, struct err *err)
         count += entries->items[i].key->id == KEY_MODEL;
     /* One more: flags or the environment may add a model. */
     settings->models = arena_alloc(&config->arena, (count + 1) * sizeof *settings->models);
+    config->origins = arena_alloc(&config->arena, (count + 1) * sizeof *config->origins);
     for (size_t i = 0; i < entries->n; i++) {
         if (entries->items[i].key->id != KEY_MODEL)
             continue;
@@ -293,127 +309,26 @@ static int default_from_files(struct config *config, enum default_need need, str
     return 0;
 }
 
-/* A model on the API's own server. */
-static struct model_settings api_model(const struct model_api *api, struct str name)
-{
-    const struct known_model *known = known_find(name);
-    struct model_settings model = {
-        .name = name,
-        .provider = str_from(api->name),
-        .model = name,
-        .api = str_from(api->name),
-        .base_url = str_from(api->base_url),
-        .api_key_env = str_from(api->key_variable),
-        .max_tokens = config_value_default(&config_keys[KEY_MODEL_OUTPUT]).number,
-        .max_context_tokens = config_value_default(&config_keys[KEY_MODEL_WINDOW]).number,
-    };
-    /* A server's models are the same over each of its APIs. */
-    if (known && strcmp(api_find(str_from(known->api))->base_url, api->base_url) == 0) {
-        model.max_tokens = known->max_tokens;
-        model.max_context_tokens = known->max_context_tokens;
-    }
-    prices_fill(&model);
-    return model;
-}
-
-/* Adds the model (there is room for one), or puts it in place of one of that name, as the default. */
-static void model_add(struct config *config, const struct model_settings *model, struct str source)
+/* Adds a model on this server (there is room for one), or puts it in place of one of that name, as the default. */
+void config_model_add(struct config *config, const struct provider_address *address,
+                      struct str name, struct str source)
 {
     struct settings *settings = &config->settings;
     size_t i = 0;
-    while (i < settings->model_count && !str_eq(settings->models[i].name, model->name))
+    while (i < settings->model_count && !str_eq(settings->models[i].name, name))
         i++;
-    settings->models[i] = *model;
+    struct model_settings *model = &settings->models[i];
+    *model = (struct model_settings){.name = name, .model = name};
+    config->origins[i] = (struct model_origin){0};
+    model_place(model, address);
+    window_fill(config, model);
+    output_fill(config, model);
+    prices_fill(model);
     if (i == settings->model_count)
         settings->model_count++;
     settings->default_model = model->name;
     settings->default_pool = STR_NONE;
     config->model_source = source;
-}
-
-static int flag_texts_ok(const struct config_flags *flags, struct err *err)
-{
-    struct config_value unused;
-    struct err problem = ERR_INIT;
-    if (flags->base_url.p && config_value_parse(&config_keys[KEY_PROVIDER_URL], flags->base_url,
-                                                YAML_QUOTED, &unused, &problem) != 0)
-        return err_set(err, ERR_USAGE, "--base-url: %s", problem.message);
-    if (flags->model.p && config_value_parse(&config_keys[KEY_MODEL_ID], flags->model, YAML_QUOTED,
-                                             &unused, &problem) != 0)
-        return err_set(err, ERR_USAGE, "--model: %s", problem.message);
-    if (str_is(flags->api, "replay"))
-        return err_set(err, ERR_USAGE, "--api replay: use --replay FILE in its place");
-    if (flags->api.p && !api_find(flags->api))
-        return err_set(err, ERR_USAGE, "--api %.*s: %s",
-                       (int)(flags->api.n < 64 ? flags->api.n : 64), flags->api.p, unknown_api);
-    if (flags->base_url.p && !flags->model.p)
-        return err_set(err, ERR_USAGE,
-                       "--base-url needs --model NAME: what the server calls its model");
-    return 0;
-}
-
-/* The API that a flag names; else of those whose key is set the one that has this model, or the first. NULL: none. */
-static const struct model_api *api_choose(const struct config_flags *flags,
-                                          const struct config_environment *environment)
-{
-    const struct model_api *first = NULL;
-    if (flags->api.p)
-        return api_find(flags->api);
-    for (size_t i = 0; i < API_COUNT; i++) {
-        if (!config_variable(environment, model_apis[i].key_variable))
-            continue;
-        if (price_find(str_from(model_apis[i].base_url), flags->model, 0))
-            return &model_apis[i];
-        first = first ? first : &model_apis[i];
-    }
-    return first;
-}
-
-static int model_from_flags(struct config *config, const struct config_flags *flags,
-                            const struct config_environment *environment, struct err *err)
-{
-    struct settings *settings = &config->settings;
-    const struct model_api *api = api_choose(flags, environment);
-    bool server_named = flags->base_url.p || flags->api.p;
-    if (!server_named && settings_model(settings, flags->model)) {
-        settings->default_model = settings_model(settings, flags->model)->name;
-        settings->default_pool = STR_NONE; /* the model was named: no other stands in for it */
-        config->model_source = STR("flags");
-        return 0;
-    }
-    if (!server_named && (settings->model_count > 0 || !api)) {
-        struct config_source flag = {.name = STR("--model"), .class = ERR_USAGE};
-        struct config_place place = {.source = &flag};
-        if (settings->model_count > 0)
-            return config_dangling(config, &place, "model", flags->model, KEY_MODEL, err);
-        return config_error(
-            &place, EXCERPT_LINE, err,
-            "which server has it? Give --base-url URL too, or set OPENAI_API_KEY or "
-            "ANTHROPIC_API_KEY");
-    }
-    /* A server that is not named by its API speaks the one that most servers speak. */
-    if (!flags->api.p && flags->base_url.p)
-        api = &model_apis[0];
-    struct model_settings model = api_model(api, arena_copy(&config->arena, flags->model));
-    if (flags->base_url.p) {
-        model.provider = STR("flags");
-        model.base_url = without_slash(arena_copy(&config->arena, flags->base_url));
-        if (!config_variable(environment, api->key_variable))
-            model.api_key_env = STR_NONE;
-        prices_fill(&model); /* another server's prices are its own */
-    }
-    model_add(config, &model, STR("flags"));
-    return 0;
-}
-
-static void model_from_environment(struct config *config, const struct config_flags *flags,
-                                   const struct config_environment *environment)
-{
-    const struct model_api *api = api_choose(flags, environment);
-    if (!api || !config_variable(environment, api->key_variable))
-        return;
-    struct model_settings model = api_model(api, str_from(api->model));
-    model_add(config, &model, str_from(api->key_variable));
 }
 
 static int check_default_allowed(const struct config *config, struct err *err)
@@ -430,26 +345,15 @@ static int check_default_allowed(const struct config *config, struct err *err)
 int config_models(struct config *config, const struct config_flags *flags,
                   const struct config_environment *environment, struct err *err)
 {
-    if (flag_texts_ok(flags, err) != 0 || check_apis(config, err) != 0 ||
+    if (config_flags_check(flags, err) != 0 || check_apis(config, err) != 0 ||
         models_fill(config, err) != 0 || check_references(config, err) != 0)
         return -1;
+    bool named = flags->model.p || flags->api.p || flags->provider.p;
     pools_from_files(config);
-    if (default_from_files(
-            config, flags->model.p || flags->api.p ? DEFAULT_OPTIONAL : DEFAULT_WANTED, err) != 0)
+    if (default_from_files(config, named ? DEFAULT_OPTIONAL : DEFAULT_WANTED, err) != 0)
         return -1;
-    if (flags->model.p) {
-        if (model_from_flags(config, flags, environment, err) != 0)
-            return -1;
-    } else if (flags->api.p) {
-        if (!config_variable(environment, api_find(flags->api)->key_variable))
-            return err_set(err, ERR_USAGE,
-                           "--api %.*s alone needs the key in %s; or name the server "
-                           "and its model with --base-url URL --model NAME",
-                           STR_FMT(flags->api), api_find(flags->api)->key_variable);
-        model_from_environment(config, flags, environment);
-    } else if (config->settings.model_count == 0) {
-        model_from_environment(config, flags, environment);
-    }
+    if (config_model_choose(config, flags, environment, err) != 0)
+        return -1;
     return check_default_allowed(config, err);
 }
 
@@ -496,39 +400,18 @@ int config_cost(struct config *config, struct err *err)
     return 0;
 }
 
-/* The port of a URL that url_ok accepted, as text. */
-static struct str port_of(struct str url)
+void config_window_learn(struct config *config, size_t i, int64_t tokens)
 {
-    size_t host = str_starts(url, STR("https://")) ? 8 : 7;
-    struct str port = host == 8 ? STR("443") : STR("80");
-    size_t end = host;
-    while (end < url.n && url.p[end] != '/')
-        end++;
-    for (size_t i = end; i > host && url.p[i - 1] != ']'; i--)
-        if (url.p[i - 1] == ':')
-            return (struct str){url.p + i, end - i};
-    return port;
-}
-
-int config_local_model(struct config *config, struct str base_url, struct str model,
-                       struct err *err)
-{
-    struct settings *settings = &config->settings;
-    const struct config_flags found = {.base_url = base_url, .model = model};
-    if (!base_url.p || !model.p || flag_texts_ok(&found, err) != 0)
-        return err_set(err, ERR_CONFIG, "the local server gave no usable address or model name");
-    struct model_settings *models =
-        arena_alloc(&config->arena, (settings->model_count + 1) * sizeof *models);
-    if (settings->model_count > 0)
-        memcpy(models, settings->models, settings->model_count * sizeof *models);
-    settings->models = models;
-
-    struct model_settings local = api_model(&model_apis[0], arena_copy(&config->arena, model));
-    local.provider = STR("local");
-    local.base_url = without_slash(arena_copy(&config->arena, base_url));
-    local.api_key_env = STR_NONE;
-    prices_fill(&local);
-    struct str port = port_of(local.base_url);
-    model_add(config, &local, arena_printf(&config->arena, "a server on port %.*s", STR_FMT(port)));
-    return config_cost(config, err);
+    struct model_settings *model = &config->settings.models[i];
+    struct err unused = ERR_INIT;
+    model->max_context_tokens = tokens;
+    config->origins[i].window = WINDOW_SERVER;
+    if (config->origins[i].output_set && model->max_tokens >= tokens)
+        model->max_tokens = tokens / 2;
+    output_fill(config, model);
+    /* Prices may depend on the window; those of a file do not, and were checked when it was read. */
+    if (find(config, KEY_MODEL, model->name))
+        (void)prices_set(config, model, &unused);
+    else
+        prices_fill(model);
 }

@@ -4,12 +4,36 @@
 
 #include "config/config.h"
 #include "config/entry.h"
+#include "config/presets.h"
 
 /* Fills settings.models, allowed_models, default_model and model_source. Needs config->entries. */
 int config_models(struct config *config, const struct config_flags *flags,
                   const struct config_environment *environment, struct err *err) NODISCARD;
-/* The address of one of llm.providers: its own, or that of its API. Needs APIs that were checked. */
-struct str config_provider_url(const struct config *config, struct str name);
+/* A server by name: an entry of llm.providers, a preset, or an entry over the preset of its name. */
+struct provider_address {
+    struct str name, api, base_url, api_key_env;
+    const struct preset *preset;             /* NULL: none has this name */
+    enum { API_ASSUMED, API_CHOSEN } choice; /* CHOSEN: by the user */
+};
+/* place: of the reference, for the error of a name that nobody has. */
+int config_provider_find(struct config *config, struct str name, const struct config_place *place,
+                         struct provider_address *out, struct err *err) NODISCARD;
+/* The API's own server: address and variable of its key. NULL: there is no such API. */
+struct model_api {
+    const char *name, *base_url, *key_variable;
+};
+const struct model_api *config_api_find(struct str name);
+/* Without slashes at the end of its path. */
+struct str config_url_normal(struct config *config, struct str url);
+/* Flags that make no sense, alone or together. */
+int config_flags_check(const struct config_flags *flags, struct err *err) NODISCARD;
+/* The model that flags or the environment choose, where they do. Needs what files say. */
+int config_model_choose(struct config *config, const struct config_flags *flags,
+                        const struct config_environment *environment, struct err *err) NODISCARD;
+/* Adds a model on this server (there is room for one), or puts it in place of one of that name, as the default. */
+void config_model_add(struct config *config, const struct provider_address *address,
+                      struct str name, struct str source);
+extern const char config_unknown_api[]; /* what is expected instead */
 /* Fills spawn_enabled, hold_children and the spawn profiles; config_models comes first. */
 int config_profiles(struct config *config, struct err *err) NODISCARD;
 /* Fills config->providers; config_models comes first. */

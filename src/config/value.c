@@ -3,6 +3,7 @@
 #include "config/value.h"
 
 #include <stdio.h>
+#include <strings.h>
 
 #include "base/json.h"
 #include "base/utf8.h"
@@ -80,9 +81,29 @@ static bool url_ok(struct str url)
         return false;
     for (size_t i = 0; i < rest.n; i++) {
         unsigned char c = (unsigned char)rest.p[i];
-        /* A user, a query or a fragment could carry a secret into logs. */
-        if (c <= 0x20 || c >= 0x7F || strchr("@?#\\\"<>^`{|}", c))
+        /* A user or a fragment could carry a secret into logs. */
+        if (c <= 0x20 || c >= 0x7F || strchr("@#\\\"<>^`{|}", c))
             return false;
+    }
+    return true;
+}
+
+/* Names of parameters that hold keys: what stands in an address is logged and shown. */
+static bool query_ok(struct str url)
+{
+    static const char *const secrets[] = {"key",    "api_key", "api-key",      "apikey", "token",
+                                          "secret", "sig",     "access_token", "code"};
+    const char *mark = memchr(url.p, '?', url.n);
+    struct str rest = {mark ? mark + 1 : "", mark ? url.n - (size_t)(mark + 1 - url.p) : 0};
+    while (rest.n > 0) {
+        const char *end = memchr(rest.p, '&', rest.n);
+        size_t n = end ? (size_t)(end - rest.p) : rest.n;
+        const char *equals = memchr(rest.p, '=', n);
+        struct str name = {rest.p, equals ? (size_t)(equals - rest.p) : n};
+        for (size_t i = 0; i < sizeof secrets / sizeof secrets[0]; i++)
+            if (name.n == strlen(secrets[i]) && strncasecmp(name.p, secrets[i], name.n) == 0)
+                return false;
+        rest = (struct str){rest.p + n + (end != NULL), rest.n - n - (end != NULL)};
     }
     return true;
 }
@@ -202,7 +223,8 @@ static bool text_ok(const struct config_key *key, struct str text)
     case TYPE_API:
         return text.n > 0;
     case TYPE_URL:
-        return url_ok(text);
+        return url_ok(text) && query_ok(text) &&
+               (key->id == KEY_PROVIDER_URL || !memchr(text.p, '?', text.n));
     case TYPE_VARIABLE:
         return variable_ok(text);
     case TYPE_EFFORT:
@@ -220,7 +242,10 @@ static int expected(const struct config_key *key, struct str found, struct err *
     buf_init(&text, 1024);
     config_key_expected(key, &text);
     /* What stands where an address or a variable's name should be may be a secret. */
-    if (key->type == TYPE_URL)
+    if (key->id == KEY_PROVIDER_URL)
+        buf_text(&text, ", without user, password, fragment and a key in its query; a key that "
+                        "must stand elsewhere belongs into headers");
+    else if (key->type == TYPE_URL)
         buf_text(&text, ", without user, password, query and fragment");
     else if (key->type == TYPE_VARIABLE)
         buf_text(&text, "; the key itself never stands in a file");
@@ -339,7 +364,19 @@ void config_value_print(const struct config_key *key, const struct config_value 
         jw_end_array(&w);
         return;
     }
+    case TYPE_HEADERS: /* what is written out may be a secret */
+        for (size_t i = 0; i < value->name_count; i++) {
+            struct str line = value->names[i].text;
+            size_t n = (size_t)((const char *)memchr(line.p, ':', line.n) - line.p);
+            bool named = memchr(line.p + n, '$', line.n - n) != NULL;
+            buf_printf(out, "%s%.*s: %.*s", i ? ", " : "{", (int)n, line.p,
+                       named ? (int)(line.n - n - 2) : (int)strlen("…"),
+                       named ? line.p + n + 2 : "…");
+        }
+        buf_text(out, value->name_count ? "}" : "{}");
+        return;
     case TYPE_SCHEMA:
+    case TYPE_BODY:
     case TYPE_PROSE: {
         struct str shown = utf8_cut_chars(value->text, PROSE_SHOWN);
         buf_printf(out, "\"%.*s%s\"", STR_FMT(shown), shown.n < value->text.n ? "…" : "");
@@ -353,6 +390,7 @@ void config_value_print(const struct config_key *key, const struct config_value 
     case TYPE_FILES:
     case TYPE_TOOLS:
     case TYPE_COMMANDS:
+    case TYPE_ARGV:
         for (size_t i = 0; i < value->name_count; i++)
             buf_printf(out, "%s%.*s", i ? ", " : "[", STR_FMT(value->names[i].text));
         buf_text(out, value->name_count ? "]" : "[]");

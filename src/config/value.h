@@ -13,7 +13,7 @@ struct config_name {
 struct config_value {
     int64_t number;  /* numbers, switches, modes, permissions, gates; UNLIMITED (-1) for null */
     struct str text; /* of textual types */
-    struct config_name *names; /* of TYPE_NAMES, TYPE_FILES, TYPE_TOOLS, TYPE_COMMANDS, TYPE_STOPS */
+    struct config_name *names; /* of lists, and of TYPE_HEADERS */
     size_t name_count;
 };
 
@@ -30,6 +30,11 @@ bool config_value_within(const struct config_key *key, const struct config_value
 
 /* "90s", "5m", "1500ms"; a number without a unit counts as plain_unit_ms each. Not negative, no fractions. */
 bool config_duration_parse(struct str text, int64_t plain_unit_ms, int64_t *ms);
+/* Whether a text with $NAME, ${NAME} and $$ can become the value of a header. */
+bool config_template_ok(struct str text);
+
+enum { CONFIG_BODY_MAX = 65536, CONFIG_BODY_KEY_MAX = 127 };
+
 bool config_whole_parse(struct str text, int64_t *number);
 
 #endif

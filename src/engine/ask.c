@@ -319,8 +319,11 @@ void ask_start(struct live *live, const struct effect *effect)
         .owner = id_str(&live->id),
         .agent_no = agent->no,
         .conversation = &conversation};
-    if (engine->config.provider != NULL)
-        engine->config.provider(engine->config.user, model, &request);
+    if (engine->config.provider != NULL &&
+        engine->config.provider(engine->config.user, model, &request, &err) != 0) {
+        refuse(live, effect, &err);
+        return;
+    }
     struct asking *asking = calloc(1, sizeof *asking);
     if (asking == NULL)
         abort();

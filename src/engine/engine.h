@@ -52,7 +52,8 @@ struct engine_config {
     struct str (*secret)(void *user, struct str variable);
     /* Adds what the config says today about the model's provider: deadlines (the built-in ones stand in the request), headers,
      * extra body. What it points to lives as long as the config. NULL: nothing is added. */
-    void (*provider)(void *user, const struct model_settings *model, struct model_request *request);
+    int (*provider)(void *user, const struct model_settings *model, struct model_request *request,
+                    struct err *err);
     void *user;
     struct engine_watch watch;
     int64_t (*now)(void); /* milliseconds since 1970 */

@@ -30,7 +30,7 @@ static void every_key_of_a_file_reaches_the_settings(void **state)
     assert_int_equal(mini->price_in_nano, 400);
     assert_int_equal(mini->price_out_nano, 1600);
     assert_int_equal(mini->max_tokens, 8192);
-    assert_int_equal(mini->max_context_tokens, 100000);
+    assert_int_equal(mini->max_context_tokens, 1047576); /* known */
     const struct model_settings *small = settings_model(settings, STR("small"));
     assert_int_equal(small->max_tokens, 2048);  /* half of its window */
     assert_int_equal(small->price_in_nano, 76); /* rounded up */
@@ -250,7 +250,16 @@ static void wrong_flags_are_usage_errors(void **state)
         {{.max_concurrent = STR("0")}, "--max-concurrent: expected a whole number from 1"},
         {{.base_url = STR("http://h/v1")}, "--base-url needs --model NAME"},
         {{.base_url = STR("http://u:p@h/v1"), .model = STR("m")}, "--base-url: expected a URL"},
-        {{.base_url = STR("http://h/v1?k=p"), .model = STR("m")}, "--base-url: expected a URL"},
+        {{.base_url = STR("http://h/v1?key=p"), .model = STR("m")}, "--base-url: expected a URL"},
+        {{.base_url = STR("http://h/v1?a=b&Token=p"), .model = STR("m")}, "--base-url: expected"},
+        {{.base_url = STR("http://h/v1#a"), .model = STR("m")}, "--base-url: expected a URL"},
+        {{.provider = STR("groq"), .base_url = STR("http://h/v1"), .model = STR("m")},
+         "--provider names a server with its address and API: leave out --base-url"},
+        {{.provider = STR("grok"), .model = STR("m")}, "--provider: there is no provider 'grok'"},
+        {{.provider = STR("azure"), .model = STR("m")},
+         "--provider: provider 'azure' needs the address of your own resource: "
+         "llm.providers.azure.base_url, such as https://RESOURCE.openai.azure.com/openai/v1"},
+        {{.provider = STR("moonshot")}, "--provider moonshot needs --model NAME; cadre models"},
         {{.model = STR("m")}, "--model: which server has it?"},
         {{.model = STR("a\nb"), .base_url = STR("http://h")}, "--model: expected a text"},
         {{.config_file = STR("")}, "--config needs the path of a file"},
@@ -304,7 +313,8 @@ static void describe_says_where_each_value_came_from_and_no_secret(void **state)
     assert_non_null(strstr(text.p, "budget.cost_usd: 2.505 "));
     assert_non_null(strstr(text.p, "llm.models.small.price_in: 0.076 "));
     assert_non_null(strstr(text.p, "default model: gpt-4.1-mini "));
-    assert_non_null(strstr(text.p, "# prices config; key from OPENAI_API_KEY\n"));
+    assert_non_null(strstr(text.p, "# window from built-in, 2026-11; prices config; key from "
+                                   "OPENAI_API_KEY\n"));
     buf_release(&text);
 }
 
