@@ -6,10 +6,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cli/gateway.h"
 #include "cli/measuring.h"
 #include "os/clock.h"
 
 #define ANSWER_MAX ((size_t)1 << 20)
+#define TOLD_MAX ((size_t)8 << 20) /* a gateway lists hundreds of models */
+#define URL_MAX 2048
+#define UNKNOWN_SERVER "an unknown server"
+#define TRAINED_BELIEVED 100000 /* the default window */
 #define LOOK_MS 3000
 
 void fact_unknown(struct fact *fact, const char *format, ...)
@@ -48,7 +53,9 @@ int measuring_send(struct measuring *m, struct fetch *fetches, size_t count)
     }
     for (size_t i = 0; i < count; i++) {
         fetches[i].api_key = m->request->api_key;
-        fetches[i].answer_max = ANSWER_MAX;
+        fetches[i].headers = m->request->headers;
+        fetches[i].header_count = m->request->header_count;
+        fetches[i].answer_max = m->answer_max;
         if (fetches[i].total_ms > left)
             fetches[i].total_ms = left;
     }
@@ -62,14 +69,15 @@ int measuring_send(struct measuring *m, struct fetch *fetches, size_t count)
 struct js *measuring_json(struct measuring *m, const char *base, const char *path,
                           const struct buf *body)
 {
-    char url[512];
+    struct buf url;
     struct err err = ERR_INIT;
     struct fetch *fetch = calloc(1, sizeof *fetch);
     struct js *doc = NULL;
     if (fetch == NULL)
         abort();
-    snprintf(url, sizeof url, "%s%s", base, path);
-    fetch->url = str_from(url);
+    buf_init(&url, URL_MAX);
+    gateway_url(&url, str_from(base), path);
+    fetch->url = buf_view(&url);
     fetch->body = body != NULL ? buf_view(body) : STR_NONE;
     fetch->total_ms = LOOK_MS;
     if (measuring_send(m, fetch, 1) != 0)
@@ -82,6 +90,7 @@ struct js *measuring_json(struct measuring *m, const char *base, const char *pat
         snprintf(m->why, sizeof m->why, "%s does not answer with JSON", path);
 out:
     buf_release(&fetch->answer);
+    buf_release(&url);
     free(fetch);
     return doc;
 }
@@ -128,13 +137,15 @@ bool measure_is_loopback(struct str base_url)
     return false;
 }
 
-int measure_server(const struct measure_request *request, struct measurement *out, struct err *err)
+static int begin(struct measuring *m, const struct measure_request *request,
+                 struct measurement *out, int64_t ms, struct err *err)
 {
-    struct measuring m = {.request = request,
-                          .out = out,
-                          .deadline = clock_monotonic_ms() + INT64_C(1000) * MEASURE_SECONDS_MAX,
-                          .nonce = (unsigned)clock_now_ms() ^ (unsigned)getpid() << 16};
-    *out = (struct measurement){.server = "an unknown server"};
+    *m = (struct measuring){.request = request,
+                            .out = out,
+                            .deadline = clock_monotonic_ms() + ms,
+                            .answer_max = ANSWER_MAX,
+                            .nonce = (unsigned)clock_now_ms() ^ (unsigned)getpid() << 16};
+    *out = (struct measurement){.server = UNKNOWN_SERVER, .trained = -1};
     struct fact *facts[] = {&out->window,         &out->slots,     &out->cold_us,
                             &out->first_token_us, &out->read_rate, &out->write_rate};
     for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++)
@@ -144,10 +155,52 @@ int measure_server(const struct measure_request *request, struct measurement *ou
     size_t n = strlen(out->base_url);
     while (n > 0 && out->base_url[n - 1] == '/')
         out->base_url[--n] = '\0';
-    snprintf(m.root, sizeof m.root, "%s", out->base_url);
-    if (n > 3 && strcmp(m.root + n - 3, "/v1") == 0)
-        m.root[n - 3] = '\0';
+    n = strcspn(out->base_url, "?");
+    snprintf(m->root, sizeof m->root, "%.*s", (int)n, out->base_url);
+    if (n > 3 && strcmp(m->root + n - 3, "/v1") == 0)
+        m->root[n - 3] = '\0';
+    return 0;
+}
 
+/* Other owners than its own library name models that were pulled from elsewhere. */
+static bool is_ollama(const struct measuring *m)
+{
+    size_t n = strlen(m->root);
+    return strcmp(m->out->server, "Ollama") == 0 ||
+           (n > 6 && strcmp(m->root + n - 6, ":11434") == 0);
+}
+
+int64_t measure_told_window(const struct measure_request *request, enum measure_paths paths,
+                            int64_t ms)
+{
+    struct measuring m;
+    struct measurement out;
+    struct err err = ERR_INIT;
+    if (begin(&m, request, &out, ms, &err) != 0 ||
+        !copy_name(out.model, sizeof out.model, request->model))
+        return -1;
+    m.answer_max = TOLD_MAX;
+    struct js *models = measuring_json(&m, out.base_url, "/models", NULL);
+    measure_window_listed(&m, models);
+    if (is_ollama(&m))
+        out.server = "Ollama";
+    /* A server that its list does not identify is not asked for paths that it may not have. */
+    if (paths == MEASURE_EVERY_PATH && out.window.value < 0 &&
+        strcmp(out.server, UNKNOWN_SERVER) != 0) {
+        measure_window(&m, models);
+        measure_window_loaded(&m);
+    }
+    js_free(models);
+    /* A model gets no more than it was trained for; that it gets as much is not said. */
+    int64_t trained = out.trained < TRAINED_BELIEVED ? out.trained : -1;
+    return out.window.value >= 0 ? out.window.value : trained;
+}
+
+int measure_server(const struct measure_request *request, struct measurement *out, struct err *err)
+{
+    struct measuring m;
+    if (begin(&m, request, out, INT64_C(1000) * MEASURE_SECONDS_MAX, err) != 0)
+        return -1;
     struct js *models = measuring_json(&m, out->base_url, "/models", NULL);
     int result = choose_model(&m, models, err);
     if (result == 0) {

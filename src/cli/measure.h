@@ -20,6 +20,7 @@ struct measurement {
     char base_url[256], model[256];
     const char *server; /* "llama.cpp", "Ollama", "vLLM", "LM Studio" or "an unknown server" */
     int requests;       /* that were sent */
+    int64_t trained;    /* tokens that the model was trained for, where Ollama says so; -1 */
     struct fact window; /* tokens of one request, prompt and answer together */
     struct fact slots;  /* requests that are answered side by side */
     struct fact cold_us, first_token_us;
@@ -30,6 +31,8 @@ struct measurement {
 struct measure_request {
     struct str base_url, model; /* model STR_NONE: the first that the server names */
     struct str api_key;         /* empty: none */
+    const struct str *headers;  /* "Name: value", besides */
+    size_t header_count;
     enum measure_prompts {
         MEASURE_ANY_PROMPT,
         MEASURE_SMALL_PROMPTS
@@ -40,6 +43,12 @@ struct measure_request {
 /* -1: there is no server that answers, or none that names a model (class RETRY or PROVIDER). */
 int measure_server(const struct measure_request *request, struct measurement *out,
                    struct err *err) NODISCARD;
+
+/* The window that the server tells of itself, without a request to the model, within so many milliseconds; -1: it does
+ * not tell. A vendor's own server is asked for its list of models alone. */
+enum measure_paths { MEASURE_EVERY_PATH, MEASURE_MODELS_ALONE };
+int64_t measure_told_window(const struct measure_request *request, enum measure_paths paths,
+                            int64_t ms);
 
 /* What the measurement says for llm.providers; -1 where nothing can be said, so the default stays. */
 struct proposal {

@@ -25,7 +25,7 @@ static const struct js *entry_of(const struct js *models, const char *list, cons
 }
 
 /* Who it is, and the limit, where the list of models says so. */
-static void window_from_models(struct measuring *m, const struct js *models)
+void measure_window_listed(struct measuring *m, const struct js *models)
 {
     static const struct {
         const char *owner, *server;
@@ -35,7 +35,7 @@ static void window_from_models(struct measuring *m, const struct js *models)
                   {"organization_owner", "LM Studio"},
                   {"sglang", "SGLang"}};
     static const char *const keys[] = {"max_model_len", "context_length", "context_window",
-                                       "max_context_length"};
+                                       "max_context_length", "max_input_tokens"};
     const struct js *entry = entry_of(models, "data", "id", m->out->model);
     for (size_t i = 0; i < sizeof owners / sizeof owners[0]; i++)
         if (str_is(js_get_str(entry, "owned_by"), owners[i].owner))
@@ -83,7 +83,7 @@ static void window_of_llama(struct measuring *m)
 
 void measure_window(struct measuring *m, const struct js *models)
 {
-    window_from_models(m, models);
+    measure_window_listed(m, models);
     static const char *const others[] = {"vLLM", "Ollama", "LM Studio", "SGLang"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (strcmp(m->out->server, others[i]) == 0)
@@ -141,12 +141,14 @@ static void window_of_ollama(struct measuring *m)
     int64_t trained = trained_for(js_get(show, "model_info"));
     if (is_window(tokens))
         fact_set(&m->out->window, tokens, "num_ctx in /api/show");
-    else if (is_window(trained))
+    else if (is_window(trained)) {
+        m->out->trained = trained;
         fact_unknown(
             &m->out->window,
             "the model was trained for %lld, but Ollama does not say what it gives it; set "
             "num_ctx",
             (long long)trained);
+    }
     js_free(show);
     buf_release(&body);
 }

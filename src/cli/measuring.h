@@ -11,7 +11,8 @@ struct measuring {
     char root[256];   /* the address without "/v1": where servers have their own paths */
     int64_t deadline; /* monotonic milliseconds */
     char why[200];    /* why the last thing that was asked has no answer */
-    unsigned nonce;   /* makes each prompt new to the server's cache */
+    size_t answer_max;
+    unsigned nonce; /* makes each prompt new to the server's cache */
 };
 
 __attribute__((format(printf, 2, 3))) void fact_unknown(struct fact *fact, const char *format, ...);
@@ -42,6 +43,7 @@ void stream_read(const struct fetch *fetch, struct stream *stream);
 
 /* What a server says of itself, then what it can be brought to say. */
 void measure_window(struct measuring *m, const struct js *models);
+void measure_window_listed(struct measuring *m, const struct js *models); /* from the list alone */
 void measure_window_loaded(struct measuring *m);
 void measure_window_probe(struct measuring *m);
 void measure_speed(struct measuring *m);

@@ -24,6 +24,10 @@ void opening_json(struct output *output, const struct drive *drive, const struct
         jw_int(&w, drive->timeout_ms);
     else
         jw_null(&w);
+    if (drive->window > 0) {
+        jw_kint(&w, "window", drive->window);
+        jw_ktext(&w, "window_source", drive->window_source);
+    }
     jw_end_object(&w);
     output_json(output, &line);
     buf_release(&line);
@@ -41,6 +45,10 @@ void opening_line(struct output *output, const struct drive *drive, const struct
         buf_text(&cap, drive->cap_nano >= 0 ? " and " : ", at most ");
         text_duration(&cap, drive->timeout_ms);
     }
+    if (drive->cap_nano < 0 && drive->prices == DRIVE_UNPRICED)
+        buf_text(&cap, "; no price is known, so no cost limit holds");
+    if (drive->window > 0)
+        buf_printf(&cap, "; window %lld, from %s", (long long)drive->window, drive->window_source);
     output_print(output, "model ");
     output_styled(output, STYLE_BOLD, drive->model);
     output_print(output, " from ");

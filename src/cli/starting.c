@@ -7,12 +7,28 @@
 #include "base/utf8.h"
 #include "cli/localserver.h"
 #include "cli/trust.h"
+#include "cli/windows.h"
+
+#define NAMED_SERVER_MS 3000
+
+/* --provider names a local server and no model: the first that it has. */
+static int ask_named(struct wire *wire, struct str base_url, struct err *err)
+{
+    struct localserver server;
+    if (localserver_ask(base_url, NAMED_SERVER_MS, &server, err) == 0)
+        return wire_local_model(wire, base_url, str_from(server.model), err);
+    return err_prefix(err, "%.*s, which --provider %.*s means", STR_FMT(base_url),
+                      STR_FMT(wire_config(wire)->server_name));
+}
 
 /* Somebody must answer: flags, config and environment have named nobody, so a local server is
  * looked for. */
 static int find_model(struct wire *wire, struct err *err)
 {
     struct localserver server;
+    struct str named = wire_config(wire)->server_to_ask;
+    if (named.p != NULL)
+        return ask_named(wire, named, err);
     if (wire_config(wire)->settings.model_count > 0)
         return 0;
     if (localserver_find(LOCALSERVER_FIND_MS, &server, err) == 0)
@@ -22,7 +38,7 @@ static int find_model(struct wire *wire, struct err *err)
         "no model to ask. One of these helps:\n"
         "  - name one: cadre run --base-url http://127.0.0.1:8080/v1 --model NAME \"task\"\n"
         "  - put it into ~/.config/cadre/cadre.yaml (llm.providers and llm.models), or set "
-        "OPENAI_API_KEY or ANTHROPIC_API_KEY\n"
+        "OPENAI_API_KEY, ANTHROPIC_API_KEY or another vendor's key (docs/models.md)\n"
         "  - start a server that speaks /v1/models on port 11434 (Ollama) or 8080 (llama.cpp)");
 }
 
@@ -92,6 +108,8 @@ static int choose_model(struct wire *wire, const struct arguments *arguments, st
         return -1;
     if (wire_recordings(wire, err) != 0)
         return -1;
+    if (recording.p == NULL)
+        windows_ask(wire);
     return record.p != NULL ? wire_record(wire, record, err) : 0;
 }
 
@@ -128,5 +146,9 @@ struct drive starting_drive(struct wire *wire, struct str task)
         .source = config->model_source,
         .cap_nano = config->settings.root.cost_nano,
         .timeout_ms = config->settings.root.wall_ms,
+        .window = model != NULL ? model->max_context_tokens : 0,
+        .window_source = model != NULL ? config_window_text(config, model) : "",
+        .prices =
+            model != NULL && model->price_in_nano == UNLIMITED ? DRIVE_UNPRICED : DRIVE_PRICED,
     };
 }

@@ -9,6 +9,7 @@
 /* Rows of options that they share. */
 #define OPTIONS_MODEL                                                                              \
     {"model", "NAME", "the model to use"},                                                         \
+        {"provider", "NAME", "its server by name: a provider of the config or a preset"},          \
         {"base-url", "URL", "its server, for example http://127.0.0.1:8080/v1"},                   \
         {"api", "API", "what the server speaks: openai, anthropic or responses"},                  \
         {"effort", "EFFORT", "how hard the model reasons: none, minimal, low, medium, high, max"}, \

@@ -78,8 +78,11 @@ static void start(struct http *http, struct exchange *exchange)
     struct err err = ERR_INIT;
     struct http_transfer *transfer;
     struct buf body, key;
-    struct str headers[3] = {STR("Accept: application/json, text/event-stream")};
-    size_t count = 1;
+    struct str *headers = calloc(fetch->header_count + 3, sizeof *headers);
+    size_t count = 0;
+    if (headers == NULL)
+        abort();
+    headers[count++] = STR("Accept: application/json, text/event-stream");
     buf_init(&fetch->answer, fetch->answer_max + 1);
     buf_init(&body, fetch->body.n + 1);
     buf_init(&key, fetch->api_key.n + 64);
@@ -91,6 +94,8 @@ static void start(struct http *http, struct exchange *exchange)
         buf_printf(&key, "Authorization: Bearer %.*s", STR_FMT(fetch->api_key));
         headers[count++] = buf_view(&key);
     }
+    for (size_t i = 0; i < fetch->header_count; i++)
+        headers[count++] = fetch->headers[i];
     const struct http_request request = {
         .method = fetch->body.p != NULL ? HTTP_POST : HTTP_GET,
         .url = fetch->url,
@@ -108,6 +113,7 @@ static void start(struct http *http, struct exchange *exchange)
         fail(fetch, err.class, err.message);
     else
         ++*exchange->under_way;
+    free(headers);
     buf_release(&body);
     if (key.p != NULL)
         explicit_bzero(key.p, key.capacity);

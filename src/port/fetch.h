@@ -19,9 +19,11 @@ struct fetch_mark {
 struct fetch {
     /* What is asked. */
     struct str url;
-    struct str api_key; /* empty: none is sent */
-    struct str body;    /* JSON, sent with POST; p == NULL: GET */
-    int64_t total_ms;   /* > 0 */
+    struct str api_key;        /* empty: none is sent */
+    const struct str *headers; /* "Name: value", besides */
+    size_t header_count;
+    struct str body;  /* JSON, sent with POST; p == NULL: GET */
+    int64_t total_ms; /* > 0 */
     size_t answer_max;
     enum {
         FETCH_WHOLE,

@@ -250,7 +250,7 @@ class Rest(Commands):
 
     def test_the_first_line_says_which_model_from_where_and_the_cap(self):
         _, text, _ = self.cadre("run", "hello")
-        self.assertRegex(text, r"\Amodel scripted from .*cadre\.yaml, at most 15m00s; run [0-9A-Z]{26}\n")
+        self.assertRegex(text, r"\Amodel scripted from .*cadre\.yaml, at most 15m00s; .*window 100000, from the default; run [0-9A-Z]{26}\n")
 
     def test_the_end_prints_the_head_that_verify_accepts(self):
         _, text, _ = self.cadre("run", "hello")

@@ -492,7 +492,7 @@ class ChoiceTest(unittest.TestCase):
 
     def test_flags_come_first(self):
         done = self.choose("--base-url", "http://127.0.0.1:8080/v1", "--model", "typed", config=CONFIG, env=self.KEYS)
-        self.assertRegex(done["out"], r"\Amodel typed from flags, at most 5\.0s; run ")
+        self.assertRegex(done["out"], r"\Amodel typed from flags, at most 5\.0s; .*window [0-9]+, from [a-z ]+; run ")
         self.assertEqual(done["code"], 0, done["err"])
 
     def test_the_config_comes_before_keys_and_servers(self):
