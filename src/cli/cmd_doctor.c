@@ -245,7 +245,8 @@ static void check_model(struct patient *patient, struct finding *finding)
                  patient->found.base_url);
         else
             find(finding, VERDICT_WARN,
-                 "none: set OPENAI_API_KEY or ANTHROPIC_API_KEY, name one in the config, or start "
+                 "none: set OPENAI_API_KEY or another vendor's key (docs/models.md), name one in "
+                 "the config, or start "
                  "a server on port 11434 "
                  "or 8080");
         return;

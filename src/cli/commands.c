@@ -6,12 +6,12 @@
 
 extern const struct command cmd_run, cmd_agents, cmd_runs, cmd_show, cmd_events, cmd_tree,
     cmd_resume, cmd_cancel, cmd_approve, cmd_apply, cmd_verify, cmd_replay, cmd_doctor, cmd_gc,
-    cmd_config, cmd_demo, cmd_version, cmd_help, cmd_plan;
+    cmd_config, cmd_demo, cmd_version, cmd_help, cmd_plan, cmd_models;
 
 const struct command *const commands[] = {
-    &cmd_run,    &cmd_plan,   &cmd_agents,  &cmd_runs,    &cmd_show,   &cmd_events, &cmd_tree,
-    &cmd_resume, &cmd_cancel, &cmd_approve, &cmd_apply,   &cmd_verify, &cmd_replay, &cmd_doctor,
-    &cmd_gc,     &cmd_config, &cmd_demo,    &cmd_version, &cmd_help,   NULL,
+    &cmd_run,    &cmd_plan,   &cmd_agents, &cmd_models,  &cmd_runs,    &cmd_show,   &cmd_events,
+    &cmd_tree,   &cmd_resume, &cmd_cancel, &cmd_approve, &cmd_apply,   &cmd_verify, &cmd_replay,
+    &cmd_doctor, &cmd_gc,     &cmd_config, &cmd_demo,    &cmd_version, &cmd_help,   NULL,
 };
 
 static const char codes[] =

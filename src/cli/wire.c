@@ -10,6 +10,7 @@
 
 #include "cli/gateway.h"
 #include "cli/services.h"
+#include "config/models.h"
 #include "config/trust.h"
 #include "core/run/doors.h"
 #include "engine/offer.h"
@@ -342,6 +343,26 @@ const struct provider_bounds *wire_provider(const struct wire *wire, struct str 
             return bounds;
     }
     return NULL;
+}
+
+int wire_provider_find(struct wire *wire, struct str name, struct provider_address *address,
+                       struct err *err)
+{
+    struct config_source typed = {.name = STR("PROVIDER"), .class = ERR_USAGE};
+    struct config_place place = {.source = &typed};
+    struct str copy = arena_copy(&wire->config.arena, name);
+    if (config_provider_find(&wire->config, copy, &place, address, err) != 0)
+        return -1;
+    return address->base_url.n > 0
+               ? 0
+               : err_set(err, ERR_USAGE, "%.*s answers from a recording, not from a server",
+                         STR_FMT(name));
+}
+
+int wire_url_address(struct wire *wire, struct str url, struct str api,
+                     struct provider_address *address, struct err *err)
+{
+    return config_url_address(&wire->config, url, api, address, err);
 }
 
 /* A run that was started under another config keeps the built-in times. */

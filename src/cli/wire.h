@@ -66,6 +66,13 @@ void wire_engine_free(struct wire *wire, struct engine *engine);
 /* What llm.providers says of this server; NULL: nothing. */
 const struct provider_bounds *wire_provider(const struct wire *wire, struct str name,
                                             struct str base_url);
+/* A provider of the config or a preset, by name; class USAGE where there is none. */
+struct provider_address;
+int wire_provider_find(struct wire *wire, struct str name, struct provider_address *address,
+                       struct err *err) NODISCARD;
+/* A server that is named by its URL alone, with the key of its API where that is set. api STR_NONE: openai. */
+int wire_url_address(struct wire *wire, struct str url, struct str api,
+                     struct provider_address *address, struct err *err) NODISCARD;
 /* The key for this server: what its helper prints, else the variable's value; empty where there is none. Blocking, at
  * most ten seconds. */
 int wire_key(struct wire *wire, const struct provider_bounds *bounds, struct str variable,

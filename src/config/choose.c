@@ -56,6 +56,18 @@ static struct provider_address api_address(const struct model_api *api)
                                      .choice = API_CHOSEN};
 }
 
+int config_url_address(struct config *config, struct str url, struct str api,
+                       struct provider_address *out, struct err *err)
+{
+    const struct config_flags flags = {.base_url = url, .api = api, .model = STR("any")};
+    if (config_flags_check(&flags, err) != 0)
+        return -1;
+    *out = api_address(config_api_find(api.p ? api : STR("openai")));
+    out->name = STR("flags");
+    out->base_url = config_url_normal(config, arena_copy(&config->arena, url));
+    return 0;
+}
+
 /* --base-url URL --model NAME, and perhaps --api. */
 static void model_from_url(struct config *config, const struct config_flags *flags,
                            const struct config_environment *environment)

@@ -23,6 +23,9 @@ struct model_api {
     const char *name, *base_url, *key_variable;
 };
 const struct model_api *config_api_find(struct str name);
+/* A server that is named by its URL and API alone (STR_NONE: openai), with the variable of that API's key. USAGE. */
+int config_url_address(struct config *config, struct str url, struct str api,
+                       struct provider_address *out, struct err *err) NODISCARD;
 /* Without slashes at the end of its path. */
 struct str config_url_normal(struct config *config, struct str url);
 /* Flags that make no sense, alone or together. */

@@ -3,7 +3,8 @@
     with VendorServer(answer) as server, Workspace({}) as space:
         space.run(["run", *server.flags(), "task"])
 
-`answer(request)` gets a Request and writes to it. Every request is kept in `server.requests`."""
+`answer(request)` gets a Request and writes to it. Every request is kept in `server.requests`. `get(request)` answers GET
+requests, which are kept in `server.gets`; without it they are not found."""
 import contextlib
 import http.server
 import json
@@ -72,8 +73,8 @@ def chat_call(request, name, arguments, usage=(100, 10)):
 
 
 class VendorServer:
-    def __init__(self, answer):
-        self.requests, self.lock = [], threading.Lock()
+    def __init__(self, answer, get=None):
+        self.requests, self.gets, self.lock = [], [], threading.Lock()
         own = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -81,6 +82,13 @@ class VendorServer:
 
             def log_message(self, *_):
                 pass
+
+            def do_GET(self):
+                with own.lock:
+                    request = Request(self, None, len(own.gets))
+                    own.gets.append(request)
+                with contextlib.suppress(OSError):
+                    (get or (lambda one: one.json({"error": "not found"}, 404)))(request)
 
             def do_POST(self):
                 length = int(self.headers.get("Content-Length") or 0)

@@ -21,9 +21,8 @@ struct model_client {
     size_t started, freed;
 };
 
-static void inner_render(const struct message *message, struct buf *out)
+static void inner_render(const struct message_group *group, struct buf *out)
 {
-    buf_str(out, message->text);
 }
 
 static int inner_start(struct model_client *inner, const struct model_request *request,
