@@ -2,9 +2,10 @@
 #include "model/key_port.h"
 
 #include <stdlib.h>
-#include <uv.h>
 
 #include "net/request_copy.h"
+#include "os/clock.h"
+#include "os/later.h"
 
 #define MESSAGE_MAX 2048
 
@@ -15,10 +16,9 @@ struct source {
     enum { SOURCE_EMPTY, SOURCE_RUNNING, SOURCE_READY } state;
     struct buf key;
     uint64_t serial;            /* which key this is, from 1 */
-    uint64_t expires_at;        /* by the loop's clock */
+    int64_t expires_at;         /* monotonic milliseconds */
     struct model_call *waiting; /* doubly linked */
     /* Of the run under way; the thread owns made, ttl_ms and err until it is over. */
-    uv_work_t work;
     atomic_bool cancelled;
     struct buf made;
     int64_t ttl_ms;
@@ -27,7 +27,7 @@ struct source {
 };
 
 struct key_ring {
-    uv_loop_t *loop;
+    struct uv_loop_s *loop;
     struct source *sources;
     size_t count, running;
     enum { RING_OPEN, RING_CLOSING } state;
@@ -38,7 +38,7 @@ struct model_client {
     struct key_ring *ring;
     struct model_port inner;
     struct model_call *ended; /* singly linked: their done is due */
-    uv_timer_t soon;          /* runs while something is in `ended` */
+    struct later *soon;       /* set while something is in `ended` */
     size_t calls;
     enum { CLIENT_OPEN, CLIENT_CLOSING } state;
 };
@@ -73,16 +73,13 @@ static void secret_release(struct buf *secret)
 
 /* --- the end of a call --------------------------------------------------------------------------- */
 
-static void on_soon_closed(uv_handle_t *handle)
-{
-    free(handle->data);
-}
-
+/* Frees the client when it is closing and no call can come back to it. */
 static void client_settle(struct model_client *client)
 {
-    if (client->state == CLIENT_CLOSING && client->calls == 0 &&
-        !uv_is_closing((uv_handle_t *)&client->soon))
-        uv_close((uv_handle_t *)&client->soon, on_soon_closed);
+    if (client->state != CLIENT_CLOSING || client->calls > 0)
+        return;
+    later_free(client->soon);
+    free(client);
 }
 
 static void call_free(struct model_call *call)
@@ -93,9 +90,9 @@ static void call_free(struct model_call *call)
     free(call);
 }
 
-static void on_soon(uv_timer_t *timer)
+static void on_soon(void *user)
 {
-    struct model_client *client = timer->data;
+    struct model_client *client = user;
     while (client->ended != NULL) {
         struct model_call *call = client->ended;
         client->ended = call->next;
@@ -123,7 +120,7 @@ static void call_end(struct model_call *call, enum err_class class, const char *
     call->class = class;
     call->next = client->ended;
     client->ended = call;
-    uv_timer_start(&client->soon, on_soon, 0, 0);
+    later_set(client->soon, 0);
 }
 
 /* --- waiting for a key --------------------------------------------------------------------------- */
@@ -159,17 +156,17 @@ static void ring_settle(struct key_ring *ring)
 
 static int call_send(struct model_call *call, const struct model_request *request, struct err *err);
 
-static void run_helper(uv_work_t *work)
+static void run_helper(void *user)
 {
-    struct source *source = work->data;
+    struct source *source = user;
     source->result = key_helper_run(&source->helper, &source->cancelled, &source->made,
                                     &source->ttl_ms, &source->err);
 }
 
 /* Everybody who waited gets this key, or this failure. */
-static void on_helper_ended(uv_work_t *work, int status)
+static void on_helper_ended(void *user)
 {
-    struct source *source = work->data;
+    struct source *source = user;
     struct key_ring *ring = source->ring;
     struct model_call *call;
     ring->running--;
@@ -179,7 +176,7 @@ static void on_helper_ended(uv_work_t *work, int status)
         source->key = source->made;
         source->made = (struct buf){0};
         source->serial++;
-        source->expires_at = uv_now(ring->loop) + (uint64_t)source->ttl_ms;
+        source->expires_at = clock_monotonic_ms() + source->ttl_ms;
         source->state = SOURCE_READY;
     } else {
         secret_release(&source->made);
@@ -199,17 +196,15 @@ static void source_run(struct source *source)
 {
     struct key_ring *ring = source->ring;
     source->state = SOURCE_RUNNING;
-    source->work.data = source;
     source->err = ERR_INIT;
     buf_init(&source->made, KEY_MAX);
-    if (uv_queue_work(ring->loop, &source->work, run_helper, on_helper_ended) != 0)
-        abort();
     ring->running++;
+    later_work(ring->loop, run_helper, on_helper_ended, source);
 }
 
 static bool has_key(const struct source *source)
 {
-    return source->state == SOURCE_READY && uv_now(source->ring->loop) < source->expires_at;
+    return source->state == SOURCE_READY && clock_monotonic_ms() < source->expires_at;
 }
 
 static void wait_for_key(struct model_call *call)
@@ -353,7 +348,9 @@ static void port_free(struct model_client *client)
                 port_abort(call);
         }
     }
+    client->calls++; /* calls may end inside of the inner port's free */
     client->inner.ops->free(client->inner.client);
+    client->calls--;
     client_settle(client);
 }
 
@@ -364,8 +361,7 @@ struct model_port key_port_open(struct key_ring *ring, struct model_port inner)
         .render = inner.ops->render, .start = port_start, .abort = port_abort, .free = port_free};
     client->ring = ring;
     client->inner = inner;
-    uv_timer_init(ring->loop, &client->soon);
-    client->soon.data = client;
+    client->soon = later_new(ring->loop, on_soon, client);
     return (struct model_port){.ops = &client->ops, .client = client};
 }
 
