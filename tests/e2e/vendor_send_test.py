@@ -1,6 +1,7 @@
 """What vendors' servers are sent: names of parameters, ids of calls, roles that alternate, effort, schemas, headers. The servers are
 strict: cadre-scripted (docs/scripted-model.md) and one that answers with the vendors' own errors."""
 import json
+import threading
 import unittest
 
 from harness import ModelServer, Workspace, json_lines
@@ -120,6 +121,35 @@ class Learning(Case):
             self.assertLess(len(server.requests), 20)
             for request in server.requests:
                 self.assertTrue({"max_tokens", "max_completion_tokens"} & request.body.keys())
+
+    def test_a_server_that_changes_its_mind_costs_one_try(self):
+        def answer(request):  # a router in front of several models
+            if request.number == 0:
+                chat_call(request, "c1")
+            elif "temperature" in request.body:
+                request.json(*unsupported("temperature"))
+            else:
+                chat_say(request, "done")
+        with VendorServer(answer) as server, Workspace({"a.txt": "a"}, "llm: {temperature: 0.3}\n") as space:
+            result, events = self.drive(space, server.flags())
+            self.assertEqual(result["status"], "completed")
+            self.assertEqual(["temperature" in request.body for request in server.requests], [True, True, False])
+            self.assertEqual([failed["class"] for failed in self.of(events, "model.failed")], ["retry"])
+
+    def test_a_request_that_was_sent_again_can_be_aborted(self):
+        def answer(request):
+            if "temperature" in request.body:
+                request.json(*unsupported("temperature"))
+                return
+            request.start()
+            while request.write(": still here\n\n"):
+                gone.wait(0.1)
+        gone = threading.Event()
+        with VendorServer(answer) as server, Workspace(config="llm: {temperature: 0.3}\n") as space:
+            self.addCleanup(gone.set)
+            result, _ = self.drive(space, [*server.flags(), "--timeout", "5s"])
+            self.assertEqual(result["status"], "timeout")
+            self.assertEqual(["temperature" in request.body for request in server.requests[:2]], [True, False])
 
     def test_what_a_user_set_in_vain_is_not_paid_for(self):
         refusals = {"temperature": unsupported("temperature")}
