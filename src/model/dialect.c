@@ -207,6 +207,12 @@ static bool host_fits(struct str host, const char *pattern)
     return n > wanted && strncasecmp(host.p + n - wanted, pattern, wanted) == 0;
 }
 
+/* A token of Entra ID (a JWT), which Azure takes as Authorization and not as api-key. */
+static bool is_token(struct str key)
+{
+    return str_starts(key, STR("eyJ")) && memchr(key.p, '.', key.n);
+}
+
 int dialect_claude(struct str model)
 {
     const char *found = model.n > 0 ? memmem(model.p, model.n, "claude-", 7) : NULL;
@@ -273,7 +279,7 @@ void dialect_resolve(enum dialect_api api, const struct model_request *request,
             !(hosts[i].provider && str_is(request->provider, hosts[i].provider)))
             continue;
         dialect->left_out |= hosts[i].left_out;
-        dialect->key_header = hosts[i].key_header;
+        dialect->key_header = is_token(request->api_key) ? NULL : hosts[i].key_header;
         if (hosts[i].limit && api == DIALECT_CHAT)
             dialect->limit = hosts[i].limit;
         if (hosts[i].kind == HOST_OPENAI) {

@@ -263,10 +263,10 @@ class Requests(Case):
         self.assertEqual(ids[0], ids[1])
         self.assertNotEqual(ids[1], ids[2])
 
-    # Azure OpenAI REST API reference, "Chat completions": the deployment in the path, the header api-key.
-    def test_azure_has_its_own_path_and_key_header(self):
+    # Azure OpenAI REST API reference, "Chat completions": the deployment in the path, api-version in the query, api-key.
+    def test_azure_has_its_own_path_query_and_key_header(self):
         with VendorServer(lambda request: chat_say(request, "done")) as server:
-            base = server.url.removesuffix("/v1") + "/openai/deployments/mine"
+            base = server.url.removesuffix("/v1") + "/openai/deployments/mine?api-version=2024-10-21"
             config = f"""llm:
   providers: {{azure: {{base_url: "{base}", api_key_env: AZURE_KEY}}}}
   models: {{m: {{provider: azure, model: gpt-4o}}}}
@@ -275,10 +275,30 @@ class Requests(Case):
                 result, _ = self.drive(space, [], env={"AZURE_KEY": "secret-key"})
                 self.assertEqual(result["status"], "completed")
         request = server.requests[0]
-        self.assertEqual(request.path, "/openai/deployments/mine/chat/completions")
+        self.assertEqual(request.path, "/openai/deployments/mine/chat/completions?api-version=2024-10-21")
         self.assertEqual(request.headers.get("api-key"), "secret-key")
         self.assertNotIn("Authorization", request.headers)
         self.assertIn("max_completion_tokens", request.body)
+
+    # OpenRouter API reference, "Provider routing" and "App attribution".
+    def test_headers_and_members_of_the_config_reach_the_server(self):
+        with VendorServer(lambda request: chat_say(request, "done")) as server:
+            config = f"""llm:
+  temperature: 0.25
+  providers:
+    gate: {{base_url: "{server.url}", headers: {{X-Title: mine, X-Tenant: "$TENANT"}},
+           extra_body: {{provider: {{order: [a]}}, temperature: null, stream_options: {{include_usage: true, x: 1}}}}}}
+  models: {{m: {{provider: gate, model: v}}}}
+"""
+            with Workspace(config=config) as space:
+                result, _ = self.drive(space, [], env={"TENANT": "tenant-secret"})
+                self.assertEqual(result["status"], "completed")
+                self.assertNotIn(b"tenant-secret", space.store.read_bytes())
+        request = server.requests[0]
+        self.assertEqual((request.headers["X-Title"], request.headers["X-Tenant"]), ("mine", "tenant-secret"))
+        self.assertEqual(request.body["provider"], {"order": ["a"]})
+        self.assertEqual(request.body["stream_options"], {"include_usage": True, "x": 1})
+        self.assertNotIn("temperature", request.body)
 
     def test_effort_and_sampling_reach_the_server(self):
         config = "llm: {temperature: 0.25, top_p: 0.5, seed: 7, stop: [END, STOP]}\n"

@@ -110,6 +110,9 @@ static void the_output_limit_has_the_name_that_the_family_takes(void **state)
     render(bench, DIALECT_CHAT);
     has(bench, "\"max_completion_tokens\":8000");
     assert_string_equal(bench->dialect.key_header, "api-key: ");
+    bench->request.api_key = STR("eyJ0eXAi.eyJhdWQi.c2ln");
+    render(bench, DIALECT_CHAT);
+    assert_null(bench->dialect.key_header);
 }
 
 static void the_output_limit_changes_its_name_and_never_vanishes(void **state)
