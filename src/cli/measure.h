@@ -50,9 +50,11 @@ enum measure_paths { MEASURE_EVERY_PATH, MEASURE_MODELS_ALONE };
 int64_t measure_told_window(const struct measure_request *request, enum measure_paths paths,
                             int64_t ms);
 
-/* What the measurement says for llm.providers; -1 where nothing can be said, so the default stays. */
+/* What the measurement says for llm.providers and sub_agent; -1 where nothing can be said, or the default is enough. */
 struct proposal {
     int64_t max_concurrent, max_context_tokens, first_byte_ms, idle_ms, total_ms;
+    int64_t children;                /* sub_agent.max_concurrent */
+    int64_t child_ms, child_wall_ms; /* default_budget.timeout_ms, max_wall_ms */
 };
 void measure_propose(const struct measurement *measurement, struct proposal *proposal);
 /* For cadre.yaml. */

@@ -20,12 +20,16 @@ static int64_t rounded(int64_t ms)
     return (ms + unit - 1) / unit * unit;
 }
 
+enum { CHILDREN = 3, TURNS = 16, TURN_TOKENS = 500, SILENCE_MS = 60000, CHILD_WALL_MS = 900000 };
+
+static void propose_child(const struct measurement *measurement, struct proposal *proposal);
+
 void measure_propose(const struct measurement *measurement, struct proposal *proposal)
 {
     const int64_t window = measurement->window.value, read = measurement->read_rate.value;
     const int64_t write = measurement->write_rate.value, cold = measurement->cold_us.value;
     const int64_t slots = measurement->slots.value > 0 ? measurement->slots.value : 1;
-    *proposal = (struct proposal){-1, -1, -1, -1, -1};
+    *proposal = (struct proposal){-1, -1, -1, -1, -1, -1, -1, -1};
     if (measurement->slots.value > 0)
         proposal->max_concurrent = between(measurement->slots.value, 1, 10000);
     if (window >= 1024)
@@ -44,6 +48,27 @@ void measure_propose(const struct measurement *measurement, struct proposal *pro
         int64_t answer = 2 * slots * output * 10 * SECOND / write;
         proposal->total_ms = rounded(between(proposal->first_byte_ms + answer, 60 * SECOND, DAY));
     }
+    propose_child(measurement, proposal);
+}
+
+/* A child with the usual number of turns, each of which reads its context anew and writes a little, beside as many as the
+ * server answers at once. Where that takes longer than a child is given, more is proposed. The built-in limit of
+ * silence becomes a limit of the whole time where an answer of this server may stand still for longer. */
+static void propose_child(const struct measurement *measurement, struct proposal *proposal)
+{
+    const int64_t window = measurement->window.value, read = measurement->read_rate.value;
+    const int64_t write = measurement->write_rate.value;
+    const int64_t slots = measurement->slots.value > 0 ? measurement->slots.value : 1;
+    if (measurement->slots.value > 0 && measurement->slots.value != CHILDREN)
+        proposal->children = between(measurement->slots.value, 1, 100000);
+    if (window <= 0 || read <= 0 || write <= 0)
+        return;
+    int64_t turn = slots * (window / 4 * 10 * SECOND / read + TURN_TOKENS * 10 * SECOND / write);
+    int64_t needed = rounded(between(2 * TURNS * turn, SECOND, 30 * DAY));
+    if (proposal->idle_ms > SILENCE_MS)
+        proposal->child_ms = needed > CHILD_WALL_MS ? needed : CHILD_WALL_MS;
+    else if (needed > CHILD_WALL_MS)
+        proposal->child_wall_ms = needed;
 }
 
 static void yaml_time(struct buf *out, const char *key, int64_t ms)
@@ -87,6 +112,17 @@ void measure_yaml(const struct measurement *measurement, const struct proposal *
     if (measure_is_loopback(str_from(measurement->base_url)))
         buf_text(out, "      price_in: 0\n      price_out: 0\n");
     buf_text(out, "  pools:\n    default: [{model: measured}]\n");
+    if (proposal->children < 0 && proposal->child_ms < 0 && proposal->child_wall_ms < 0)
+        return;
+    buf_text(out, "sub_agent:\n");
+    if (proposal->children >= 0)
+        buf_printf(out, "  max_concurrent: %lld\n", (long long)proposal->children);
+    if (proposal->child_wall_ms >= 0)
+        buf_printf(out, "  max_wall_ms: %lldm\n",
+                   (long long)(proposal->child_wall_ms / 60 / SECOND));
+    if (proposal->child_ms >= 0)
+        buf_printf(out, "  default_budget: {timeout_ms: %lldm}\n",
+                   (long long)(proposal->child_ms / 60 / SECOND));
 }
 
 enum unit { UNIT_COUNT, UNIT_SECONDS, UNIT_RATE };
@@ -161,7 +197,10 @@ static void report_json(struct output *output, const struct measurement *measure
                      {"max_context_tokens", proposal->max_context_tokens},
                      {"first_byte_ms", proposal->first_byte_ms},
                      {"idle_ms", proposal->idle_ms},
-                     {"total_ms", proposal->total_ms}};
+                     {"total_ms", proposal->total_ms},
+                     {"sub_agent.max_concurrent", proposal->children},
+                     {"sub_agent.max_wall_ms", proposal->child_wall_ms},
+                     {"sub_agent.default_budget.timeout_ms", proposal->child_ms}};
     struct buf line;
     struct jw w;
     buf_init(&line, 65536);

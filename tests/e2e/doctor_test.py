@@ -328,6 +328,12 @@ class DoctorTest(unittest.TestCase):
         # 2 slots of 8192 tokens at 640.5 a second, twice
         self.assertGreaterEqual(proposal["first_byte_ms"], 2 * 2 * 8192 / 640.5 * 1000)
         self.assertGreater(proposal["total_ms"], proposal["first_byte_ms"])
+        # 16 turns of a quarter of the window and 500 tokens at 32 a second, for both slots, twice
+        needed = 2 * 16 * 2 * (2048 / 640.5 + 500 / 32) * 1000
+        self.assertEqual(proposal["sub_agent.max_concurrent"], 2)
+        self.assertGreaterEqual(proposal["sub_agent.max_wall_ms"], needed)
+        self.assertLess(proposal["sub_agent.max_wall_ms"], needed + 120000)
+        self.assertIn(f"sub_agent.max_wall_ms: {proposal['sub_agent.max_wall_ms']}", done.stdout)
 
     def test_the_text_names_each_fact_with_its_source_and_ends_with_yaml(self):
         with llama() as server:
@@ -335,7 +341,8 @@ class DoctorTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         self.assertRegex(done.stdout, r"(?m)^  window +8192 \(n_ctx in /slots\)$")
         self.assertRegex(done.stdout, r"(?m)^  writing +32\.0 tokens/s \(as the server says\)$")
-        self.assertTrue(done.stdout.endswith("  pools:\n    default: [{model: measured}]\n"), done.stdout)
+        self.assertRegex(done.stdout, r"  pools:\n    default: \[\{model: measured\}\]\nsub_agent:\n  max_concurrent: 2\n"
+                                      r"  max_wall_ms: \d+m\n\Z")
 
     def test_a_model_can_be_named_and_its_name_is_quoted(self):
         with llama() as server:
