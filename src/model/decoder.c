@@ -126,7 +126,7 @@ static void show_text(struct decoder *decoder, enum thinking_more more)
         join_fresh(decoder, more);
     else
         decoder->shown = text->n;
-    thinking_read(&decoder->thinking, (struct str){text->p, decoder->shown}, more, &sink);
+    thinking_read(&decoder->thinking, (struct str){buf_view(text).p, decoder->shown}, more, &sink);
 }
 
 void decoder_limit(struct decoder *decoder, int64_t tokens)

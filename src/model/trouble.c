@@ -15,8 +15,7 @@ enum { TEXT_LOOKED_AT = 4096, GAP = 200, RAW_LEVELS = 2 };
 static const char *const overflow_rows[] = {
     /* OpenAI, Azure, DeepSeek, vLLM (GitHub: vllm-project/vllm#20409, RooCodeInc/Roo-Code#1767, bytedance/deer-flow#310) */
     "maximum context length is {w} tokens*your messages resulted in {n} tokens",
-    "maximum context length is {w} tokens*requested {n} output tokens*prompt contains at least {+} "
-    "input",
+    "maximum context length is {w} tokens*requested {n} output tokens*at least {+} input",
     "maximum context length is {w} tokens*requested {n} output tokens*prompt contains {+} input",
     "maximum context length is {w} tokens*your request has {n} input tokens",
     /* OpenRouter says "you requested about" (GitHub: badlogic/pi-mono, packages/ai/src/utils/overflow.ts) */

@@ -36,6 +36,11 @@ static inline void on_delta(void *user, struct str text)
     buf_str(user, text);
 }
 
+static inline void on_reasoning(void *user, struct str text)
+{
+    require(text.n > 0);
+}
+
 static inline enum decoder_next feed(struct decoder *decoder, const uint8_t *bytes, size_t n)
 {
     char *copy = malloc(n ? n : 1);
@@ -95,6 +100,9 @@ static inline void run(const uint8_t *bytes, size_t n, uint32_t seed, size_t lon
     buf_init(&deltas, DECODER_TEXT_MAX);
     const struct model_server server = {.url = STR("http://server"), .secret = STR("sk-secret")};
     decoder_start(&decoder, server, on_delta, &deltas);
+    decoder.base.reasoning = on_reasoning;
+    decoder.base.request_bytes = 1000;
+    decoder_limit(&decoder.base, 100);
     for (size_t at = 0; at < n && next == DECODER_GO_ON;) {
         seed = seed * 1664525u + 1013904223u;
         size_t piece = longest == 0 ? n : (seed >> 16) % longest + 1;
@@ -115,6 +123,7 @@ static inline void run(const uint8_t *bytes, size_t n, uint32_t seed, size_t lon
             write_part(log, reply.calls[i].name);
             write_part(log, reply.calls[i].arguments);
         }
+        require(reply.usage.input != 0 && reply.usage.cached <= reply.usage.input);
         buf_int(log, reply.usage.input);
     } else {
         require(failure.class == ERR_RETRY || failure.class == ERR_PROVIDER);
