@@ -69,7 +69,7 @@ class Thread(unittest.TestCase):
         self.assertEqual(tree["answer.txt"], "2 lines\n")
 
     def test_every_request_went_to_the_responses_api(self):
-        requests = self.ends["responses"][4]
+        requests = [request for request in self.ends["responses"][4] if request["method"] == "POST"]
         self.assertEqual([request["path"] for request in requests], ["/v1/responses"] * 5)
 
     def test_both_apis_leave_the_same_events(self):
@@ -250,11 +250,12 @@ class Switching(unittest.TestCase):
         rules = [says("ROOT", 0, thinking="one", text="First.", calls=[call("read", path="notes.txt")]),
                  says("ROOT", 1, **fails, fail_times=1,
                       then={"thinking": "two", "text": "Second.", "calls": [call("read", path="missing.txt")]}),
-                 says("ROOT", 2, **fails, fail_times=2,
+                 says("ROOT", 2, **fails, fail_times=1,
                       then={"thinking": "three", "text": "Third.", "calls": [call("ls", path=".")]}),
                  says("ROOT", 3, text="The end.")]
         asked = self.asked(("chat", "responses", "messages"), *rules)
-        self.assertEqual(asked[:6], ["chat", "chat", "responses", "chat", "responses", "messages"])
+        # A member that refused with 403 is left out for the rest of the run.
+        self.assertEqual(asked[:5], ["chat", "chat", "responses", "responses", "messages"])
 
 
 class Kill(unittest.TestCase):
