@@ -140,7 +140,7 @@ enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_AD
     X(CHILD_TOOL_CALLS, "sub_agent.default_budget.max_tool_calls", COUNT, NARROWS, "15", 1, 100000, \
       "Tool calls of a child that asks for no other number.") \
     X(CHILD_CONTEXT, "sub_agent.default_budget.max_tokens", LIMIT, NARROWS, "null", 1024, 100000000, \
-      "Tokens of one request of a child. null: a quarter of the model's window.") \
+      "Tokens of one request of a child. null: a quarter of the model's window, and at least three times what its prompt and tools take.") \
     X(CHILD_WALL, "sub_agent.default_budget.timeout_ms", MILLISECONDS, NARROWS, "60000", 5000, 2678400000, \
       "Time of a child, all attempts together. The default measures silence instead: an attempt whose model stops in the middle of an answer for that long ends. A value set here is a wall.") \
     X(INHERIT_MODE, "sub_agent.inherit_mode", SWITCH, NARROWS, "true", 0, 1, \
