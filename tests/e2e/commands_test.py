@@ -1,5 +1,6 @@
 """Every command: its help and its example, its JSON lines, its exit codes; what verify and replay find in a changed log; and
 recorded logs that must go on working."""
+import contextlib
 import json
 import re
 import sqlite3
@@ -441,6 +442,41 @@ class Recorded(unittest.TestCase):
             (status,) = [row["status"] for row in space.query("SELECT status FROM runs")]
         self.assertEqual((status, answer["not_compared"], answer["problem"]), ("failed", len(begun), ""))
         self.assertGreater(answer["events"], len(begun))
+
+    def test_children_that_the_second_rules_left_open_go_on_under_their_contracts(self):
+        """Their contracts have version 1: 60 seconds are a wall, 90 seconds one of each attempt, and nothing is silent."""
+        first, *events = (RUNS / "v2-open.jsonl").read_text().splitlines()
+        run, kinds = json.loads(first), [json.loads(event)["type"] for event in events]
+        begun = events[:max(i for i, kind in enumerate(kinds) if kind == "agent.subagent_attempt") + 1]
+        run["run"].update(status="running", finished_at=None, result_json=None)
+        made = [(json.loads(event)["agent_no"], json.loads(json.loads(event)["payload"])) for event in begun
+                if json.loads(event)["type"] == "agent.subagent_created"]
+        with Workspace() as space:
+            space.run(["runs"])
+            path = space.root / "begun.jsonl"
+            path.write_text("\n".join([json.dumps(run), *begun]) + "\n")
+            run_id, _ = recording.load(path, space.store)
+            with contextlib.closing(sqlite3.connect(space.store)) as store, store:
+                for number, child in made:
+                    store.execute("INSERT INTO sub_agents (run_no, agent_no, run_id, id, name, status, context_json)"
+                                  " SELECT run_no, ?, id, ?, ?, 'created', ? FROM runs",
+                                  [number, child["sub_agent_id"], child["name"], json.dumps(child["contract"])])
+                    store.execute("UPDATE sub_agents SET status = 'running' WHERE agent_no = ?", [number])
+            space.damaged = True  # in the eyes of the harness: not all of it has today's rules
+            process = space.start(["resume", "--json", run_id])  # its model's server is long gone
+            process.wait_for(lambda line: line.get("event") == "model.failed" and line["agent_id"] != run_id, "a child's request")
+            space.run(["cancel", run_id])
+            process.end()
+            self.assertEqual(space.run(["verify", run_id]).returncode, 0)
+            (answer,) = json_lines(space.run(["replay", run_id, "--json"]).stdout)
+            closed = [event for event in space.events(run_id) if event["type"] == "agent.subagent_closed"]
+            contracts = [json.loads(row["context_json"]) for row in space.query("SELECT context_json FROM sub_agents")]
+        self.assertEqual((answer["not_compared"], answer["problem"]), (len(begun), ""))
+        self.assertEqual(len(closed), 2)
+        for contract in contracts:
+            self.assertEqual((contract["contract_version"], contract["execution"]["attempt_timeout_ms"],
+                              contract["execution"]["budget"]["wall_ms"]), (1, 90000, 60000))
+            self.assertNotIn("idle_timeout_ms", contract["execution"])
 
     def test_a_recording_survives_being_loaded_and_written_again(self):
         path = RUNS / "v2-thread.jsonl"
