@@ -120,6 +120,7 @@ struct asked {
     bool again; /* starts another one from inside done */
     enum err_class class;
     enum request_sent sent;
+    int http_status;
     char message[100];
     char waiting[64]; /* the last reason */
     int waits;        /* how many reasons came */
@@ -148,6 +149,7 @@ static void on_done(void *user, const struct model_reply *reply,
     if (failure != NULL) {
         asked->class = failure->class;
         asked->sent = failure->sent;
+        asked->http_status = failure->http_status;
         snprintf(asked->message, sizeof asked->message, "%.*s", STR_FMT(failure->message));
     }
     if (asked->again)
@@ -423,11 +425,28 @@ static void who_can_ask_another_model_waits_for_no_pause(void **state)
     assert_int_equal(late->done, 1);
     assert_int_equal(late->class, ERR_RETRY);
     assert_int_equal(late->sent, REQUEST_UNSENT);
+    assert_int_equal(late->http_status, 429); /* it was reached, and has too much to do */
     assert_int_equal(rig->asked[2].done, 0);
     inner_reply(&rig->inner);
     abort_call(&rig->asked[2]);
     settle(rig);
     assert_int_equal(rig->inner.started, 2);
+    rig_close(rig);
+}
+
+static void who_can_ask_another_model_does_not_wait_for_a_provider_that_is_down(void **state)
+{
+    struct rig *rig;
+    rig_open(&rig, 2, 2);
+    rig->others = true;
+    ask_many(rig, 1);
+    inner_fail(&rig->inner, 0, -1, REQUEST_UNSENT);
+    struct asked *late = ask(rig, "http://a/v1", "run", 9);
+    turn(rig);
+    assert_int_equal(late->done, 1);
+    assert_int_equal(late->class, ERR_RETRY);
+    assert_int_equal(late->http_status, 0); /* so its model is left out */
+    assert_int_equal(rig->inner.started, 1);
     rig_close(rig);
 }
 
@@ -609,6 +628,7 @@ int main(void)
         cmocka_unit_test(a_429_that_one_agent_sees_slows_down_all_and_the_pause_ends),
         cmocka_unit_test(those_who_wait_already_learn_of_a_pause),
         cmocka_unit_test(who_can_ask_another_model_waits_for_no_pause),
+        cmocka_unit_test(who_can_ask_another_model_does_not_wait_for_a_provider_that_is_down),
         cmocka_unit_test(a_short_pause_is_sat_out),
         cmocka_unit_test(which_failures_pause),
         cmocka_unit_test(an_error_inside_an_answer_that_tells_of_load_pauses),
