@@ -97,6 +97,20 @@ class Restarting(unittest.TestCase):
         self.assertEqual(json_lines(done.stdout)[-1]["response"], "the root is done")
 
 
+class RateLimit(unittest.TestCase):
+    def test_a_pause_that_outlasts_patience_parks_the_run(self):
+        rules = script(rule({"status": 429, "error": "later", "retry_after": "3600"}))
+        with ModelServer(rules) as server, Workspace({}, CONFIG.format(patience=2000, url=server.url)) as space:
+            done = space.run(["run", "--json", "ROOT"])
+            self.assertEqual(done.returncode, 75, done.stderr)
+            lines = json_lines(done.stdout)
+            self.assertEqual(lines[-1]["run_status"], "parked")
+            # Long before the governor would have asked again, a minute later.
+            (parked,) = by_type(space.events(lines[0]["run_id"]), "run.parked")
+            (failed,) = by_type(space.events(lines[0]["run_id"]), "model.failed")
+            self.assertLess(parked["ts"] - failed["ts"], 30000)
+
+
 class Final(unittest.TestCase):
     def test_a_wrong_port_is_told_after_seconds(self):
         with Workspace() as space:

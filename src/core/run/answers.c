@@ -208,6 +208,8 @@ static void on_admission(struct deciding *d, struct agent *agent, const struct i
         e->waited_ms = input->waited_ms;
     }
     emit(d, e);
+    if (held)
+        patience_held(d, agent);
 }
 
 struct str failure_shown(struct deciding *d, struct str text, const struct model_failure *failure)

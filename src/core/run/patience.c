@@ -284,6 +284,14 @@ void patience_over(struct deciding *d, const struct agent *agent)
         run_park(d, agent->model_asked, agent->patience.why);
 }
 
+/* The timer may have fired after the request was started and before it was held back. */
+void patience_held(struct deciding *d, const struct agent *agent)
+{
+    int64_t since = agent->patience.since;
+    if (since > 0 && d->now >= since + d->run->settings.patience_ms)
+        patience_over(d, agent);
+}
+
 void run_park(struct deciding *d, struct str model, struct str why)
 {
     const struct model_settings *asked = settings_model(&d->run->settings, model);

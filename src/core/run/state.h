@@ -143,6 +143,7 @@ struct verdict {
 struct verdict patience_verdict(struct deciding *d, const struct agent *agent,
                                 const struct model_failure *failure);
 void patience_over(struct deciding *d, const struct agent *agent); /* its timer has fired */
+void patience_held(struct deciding *d, const struct agent *agent); /* its request is held back */
 /* Nothing ends, nobody works on the run any more, and a resume goes on. Emits the decision's last event. model: whose provider
  * is in trouble, or STR_NONE. */
 void run_park(struct deciding *d, struct str model, struct str why);
