@@ -422,8 +422,7 @@ static const char *other_limit(const struct dialect *dialect)
     return strcmp(dialect->limit, "max_tokens") == 0 ? "max_completion_tokens" : "max_tokens";
 }
 
-/* Words of Mistral's API, and of templates that insist on alternation. */
-static bool refuses_roles(struct str body)
+bool dialect_refuses_roles(struct str body)
 {
     static const char *const words[] = {"roles must alternate", "after role 'tool'",
                                         "after role tool", NULL};
@@ -438,7 +437,7 @@ uint32_t dialect_learn(struct dialect_learnt *learnt, const struct dialect *dial
     static const char *const adaptive[] = {"thinking.type.adaptive", NULL};
     const struct name *name = refused_name(body);
     uint32_t refused = name ? name->params & dialect->sent & ~tried : 0;
-    if (refuses_roles(body))
+    if (dialect_refuses_roles(body))
         refused = SENDS_USER_AFTER_TOOL & dialect->sent & ~tried;
     if (refused == 0 || says_any(body, overflow))
         return 0;

@@ -68,6 +68,8 @@ bool dialect_sends(struct dialect *dialect, enum dialect_param param);
 /* The nearest effort that the model knows; NULL: none is set. Between two the greater one. */
 const char *dialect_effort(const struct dialect *dialect, struct str effort);
 
+/* Whether an error says that roles must alternate: in the words of Mistral's API, and of chat templates. */
+bool dialect_refuses_roles(struct str body);
 /* Reads the body of an answer with status 400 or 422. Returns the parameters that it refuses, of those that were sent and
  * are not in `tried`, and remembers them; 0: nothing can be learnt. */
 uint32_t dialect_learn(struct dialect_learnt *learnt, const struct dialect *dialect, uint32_t tried,

@@ -198,8 +198,10 @@ static uint32_t learn(struct model_call *call, const struct http_result *result)
 {
     struct err ignored = ERR_INIT;
     struct str body = buf_view(&call->error_body);
-    if (call->aborted || !call->learnt || result->class != ERR_NONE ||
-        (result->status != 400 && result->status != 422))
+    /* llama.cpp answers an exception of its chat template with status 500. */
+    bool is_refusal = result->status == 400 || result->status == 422 ||
+                      (result->status == 500 && dialect_refuses_roles(body));
+    if (call->aborted || !call->learnt || result->class != ERR_NONE || !is_refusal)
         return 0;
     struct js *root = js_parse(body, &ignored);
     enum model_trouble trouble = trouble_read(result->status, root, body).kind;
