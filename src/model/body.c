@@ -58,7 +58,8 @@ struct paths {
     const char *left[BODY_EDITS_MAX];
 };
 
-/* Goes one step down each path. *done is the edit whose path ends here, or NULL. Returns whether any path goes on. */
+/* Goes one step down each path. *done is the edit whose path ends here, or NULL. Returns whether
+ * any path goes on. */
 static bool paths_step(const struct paths *paths, struct str name, struct paths *inner,
                        const struct body_edit **done)
 {
@@ -82,7 +83,8 @@ static bool paths_step(const struct paths *paths, struct str name, struct paths 
 
 static size_t copy_value(struct str text, size_t at, const struct paths *paths, struct buf *out);
 
-/* Copies one member whose key starts at `at`; the separator before it is written where it is needed. */
+/* Copies one member whose key starts at `at`; the separator before it is written where it is
+ * needed. */
 static size_t copy_member(struct str text, size_t at, const struct paths *paths, bool *first,
                           struct buf *out)
 {
@@ -154,7 +156,7 @@ void body_edit(struct str text, const struct body_edit *edits, size_t count, str
     copy_value(text, skip_space(text, 0), &paths, out);
 }
 
-/* --- roles ----------------------------------------------------------------------------------------- */
+/* --- roles ------------------------------------------------------------------------------------- */
 
 size_t body_part_roles(struct str messages, struct buf *out)
 {
@@ -177,7 +179,7 @@ size_t body_part_roles(struct str messages, struct buf *out)
     return added;
 }
 
-/* --- members from the config -------------------------------------------------------------------- */
+/* --- members from the config ------------------------------------------------------------------- */
 
 static bool is_limit(struct str key)
 {

@@ -1,4 +1,5 @@
-/* See call_id.h. An id of our shape is written in base 62, so that two of a conversation never meet; any other is hashed. */
+/* See call_id.h. An id of our shape is written in base 62, so that two of a conversation never
+ * meet; any other is hashed. */
 #include "model/call_id.h"
 
 #include "base/hash.h"

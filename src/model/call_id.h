@@ -1,6 +1,6 @@
-/* Ids of calls as servers see them. Ours (c<seq>_<i>) stay inside: Mistral takes exactly nine letters and digits, others
- * want the id back that they gave. So a provider gets its own ids back, and every other one gets nine characters that are
- * derived from ours. Pure; any thread. */
+/* Ids of calls as servers see them. Ours (c<seq>_<i>) stay inside: Mistral takes exactly nine
+ * letters and digits, others want the id back that they gave. So a provider gets its own ids
+ * back, and every other one gets nine characters that are derived from ours. Pure; any thread. */
 #ifndef CADRE_MODEL_CALL_ID_H
 #define CADRE_MODEL_CALL_ID_H
 

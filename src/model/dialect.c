@@ -1,5 +1,5 @@
-/* The table of dialects and what a refusal teaches; see the header. Each row has the page that says so. Does not send
- * anything. Pure; loop thread. */
+/* The table of dialects and what a refusal teaches; see the header. Each row has the page that
+ * says so. Does not send anything. Pure; loop thread. */
 #include "model/dialect.h"
 
 #include <stdlib.h>
@@ -21,8 +21,8 @@ enum {
 #define SAMPLING (SENDS_TEMPERATURE | SENDS_TOP_P)
 #define REASONING (SENDS_EFFORT | SENDS_SUMMARY | SENDS_SEALED)
 
-/* By host: a name that starts with a dot stands for all hosts that end with it. Or by the provider's name in the settings,
- * for gateways in front of it. */
+/* By host: a name that starts with a dot stands for all hosts that end with it. Or by the
+ * provider's name in the settings, for gateways in front of it. */
 static const struct {
     const char *host, *provider;
     uint32_t left_out;
@@ -37,14 +37,16 @@ static const struct {
     {".cognitiveservices.azure.com", NULL, 0, "max_completion_tokens", "api-key: ", HOST_OPENAI},
     /* OpenRouter API reference, "Parameters": max_tokens for every model */
     {"openrouter.ai", "openrouter", 0, "max_tokens", NULL, HOST_OTHER},
-    /* Mistral API reference, "Chat completion": no stream_options, and the seed is random_seed; mistral-common,
-     * protocol/instruct/validator.py: only an answer or another result follows a result */
+    /* Mistral API reference, "Chat completion": no stream_options, and the seed is random_seed;
+     * mistral-common, protocol/instruct/validator.py: only an answer or another result follows a
+     * result */
     {"api.mistral.ai", "mistral", SENDS_USAGE_WISH | SENDS_SEED | SENDS_USER_AFTER_TOOL,
      "max_tokens", NULL, HOST_OTHER},
 };
 
-/* By the start of the model's name, without a vendor before it; the first row that fits counts. From OpenAI's guides
- * "Reasoning models" (no temperature and top_p, max_completion_tokens) and "Using GPT-5" (efforts). */
+/* By the start of the model's name, without a vendor before it; the first row that fits counts.
+ * From OpenAI's guides "Reasoning models" (no temperature and top_p, max_completion_tokens) and
+ * "Using GPT-5" (efforts). */
 static const struct family {
     const char *model;
     uint32_t left_out;
@@ -66,8 +68,8 @@ static const struct family {
     {"chatgpt-", REASONING, NULL, EFFORT_LOW_TO_HIGH},
 };
 
-/* How errors name parameters. BARE: the word alone is enough in running text; QUOTED: it must stand in quotes, or where
- * only a parameter can stand. */
+/* How errors name parameters. BARE: the word alone is enough in running text; QUOTED: it must
+ * stand in quotes, or where only a parameter can stand. */
 static const struct name {
     const char *name;
     uint32_t params;
@@ -135,7 +137,7 @@ static const struct {
 
 #define COUNT(table) (sizeof table / sizeof table[0])
 
-/* --- what is known -------------------------------------------------------------------------------- */
+/* --- what is known ----------------------------------------------------------------------------- */
 
 void dialects_init(struct dialects *dialects)
 {
@@ -170,7 +172,7 @@ struct dialect_learnt *dialects_of(struct dialects *dialects, const struct model
     return learnt;
 }
 
-/* --- the table ------------------------------------------------------------------------------------ */
+/* --- the table --------------------------------------------------------------------------------- */
 
 /* Gateways put a vendor before the name, fine-tuning a mark. */
 static struct str bare_model(struct str model)
@@ -234,9 +236,10 @@ int dialect_claude(struct str model)
     return version[0] * 100 + version[1];
 }
 
-/* Anthropic's guides "Adaptive thinking" (from 4.6 on; alone from 4.7 on, without temperature and top_p), "Extended
- * thinking" (from 3.7 on), "Effort" (xhigh from 4.7 on) and "Structured outputs" (from 4.5 on, tools may be offered beside
- * them). A model of another vendor takes budgets, as far as is known. */
+/* Anthropic's guides "Adaptive thinking" (from 4.6 on; alone from 4.7 on, without temperature
+ * and top_p), "Extended thinking" (from 3.7 on), "Effort" (xhigh from 4.7 on) and "Structured
+ * outputs" (from 4.5 on, tools may be offered beside them). A model of another vendor takes
+ * budgets, as far as is known. */
 static void resolve_claude(struct str model, struct dialect *dialect)
 {
     int version = dialect_claude(model);
@@ -319,7 +322,7 @@ const char *dialect_effort(const struct dialect *dialect, struct str effort)
     return best < 0 ? NULL : effort_names[best];
 }
 
-/* --- learning ------------------------------------------------------------------------------------- */
+/* --- learning ---------------------------------------------------------------------------------- */
 
 static bool is_word(char c)
 {
@@ -337,7 +340,8 @@ static const char *find_word(struct str text, const char *word)
     return NULL;
 }
 
-/* Whether a word at p can only be a parameter's name: in quotes, or a path at the start of the text ("seed: …"). */
+/* Whether a word at p can only be a parameter's name: in quotes, or a path at the start of the
+ * text ("seed: …"). */
 static bool is_quoted(struct str text, const char *p, size_t n)
 {
     const char *start = p;
@@ -405,7 +409,8 @@ static const struct name *refused_name(struct str body)
     return name;
 }
 
-/* An error about the value of the limit, or about the length of the conversation, is none about its name. */
+/* An error about the value of the limit, or about the length of the conversation, is none about
+ * its name. */
 static bool refuses_limit(struct str body)
 {
     static const char *const unknown[] = {"unsupported",  "not supported", "unknown",

@@ -1,8 +1,10 @@
-/* What each server takes of a request beyond the conversation: names of parameters, efforts, formats. One table says it by
- * host and model family; what a server refused in this process is learnt on top of that, by provider and model.
+/* What each server takes of a request beyond the conversation: names of parameters, efforts,
+ * formats. One table says it by host and model family; what a server refused in this process is
+ * learnt on top of that, by provider and model.
  *
- * Learning: an answer with status 400 or 422 that names a parameter which was sent takes that parameter away from here on,
- * or gives the output limit the name that the error asks for. The output limit never vanishes. Pure; loop thread. */
+ * Learning: an answer with status 400 or 422 that names a parameter which was sent takes that
+ * parameter away from here on, or gives the output limit the name that the error asks for. The
+ * output limit never vanishes. Pure; loop thread. */
 #ifndef CADRE_MODEL_DIALECT_H
 #define CADRE_MODEL_DIALECT_H
 
@@ -68,17 +70,19 @@ bool dialect_sends(struct dialect *dialect, enum dialect_param param);
 /* The nearest effort that the model knows; NULL: none is set. Between two the greater one. */
 const char *dialect_effort(const struct dialect *dialect, struct str effort);
 
-/* Whether an error says that roles must alternate: in the words of Mistral's API, and of chat templates. */
+/* Whether an error says that roles must alternate: in the words of Mistral's API, and of chat
+ * templates. */
 bool dialect_refuses_roles(struct str body);
-/* Reads the body of an answer with status 400 or 422. Returns the parameters that it refuses, of those that were sent and
- * are not in `tried`, and remembers them; 0: nothing can be learnt. */
+/* Reads the body of an answer with status 400 or 422. Returns the parameters that it refuses, of
+ * those that were sent and are not in `tried`, and remembers them; 0: nothing can be learnt. */
 uint32_t dialect_learn(struct dialect_learnt *learnt, const struct dialect *dialect, uint32_t tried,
                        struct str body);
 /* Appends the request's body as it is to be sent after `refused` was learnt. */
 void dialect_rewrite(const struct dialect_learnt *learnt, const struct dialect *dialect,
                      uint32_t refused, struct str body, struct buf *out);
 
-/* The parameters that a member of a body carries: what the config sets in extra_body is not ours to change. */
+/* The parameters that a member of a body carries: what the config sets in extra_body is not ours
+ * to change. */
 uint32_t dialect_params_named(struct str member);
 
 /* Version of a Claude model as major * 100 + minor ("claude-opus-4-7": 407); 0: not one. */

@@ -1,5 +1,5 @@
-/* The headers of a model request: ours, and those of the config over them. Values of the config's are secrets: they are in
- * no error. Pure; loop thread. */
+/* The headers of a model request: ours, and those of the config over them. Values of the
+ * config's are secrets: they are in no error. Pure; loop thread. */
 #ifndef CADRE_MODEL_HEADERS_H
 #define CADRE_MODEL_HEADERS_H
 
@@ -15,8 +15,9 @@ struct headers {
     size_t count;
 };
 
-/* key_header: what stands before the key ("x-api-key: "); own: one more header of the API, or STR_NONE. A header of the
- * config replaces ours of the same name, and one that carries a key (Authorization, api-key, x-api-key) replaces our key. */
+/* key_header: what stands before the key ("x-api-key: "); own: one more header of the API, or
+ * STR_NONE. A header of the config replaces ours of the same name, and one that carries a key
+ * (Authorization, api-key, x-api-key) replaces our key. */
 int headers_build(struct headers *headers, const struct model_request *request,
                   const char *key_header, struct str own, struct err *err) NODISCARD;
 /* Overwrites them. */

@@ -1,4 +1,5 @@
-/* Sampling and the answer's schema as JSON members, for OpenAI's two APIs and Anthropic's alike. Pure; any thread. */
+/* Sampling and the answer's schema as JSON members, for OpenAI's two APIs and Anthropic's alike.
+ * Pure; any thread. */
 #ifndef CADRE_MODEL_PARAMS_TEXT_H
 #define CADRE_MODEL_PARAMS_TEXT_H
 
@@ -6,7 +7,8 @@
 #include "model/dialect.h"
 #include "model/strictable.h"
 
-/* temperature and top_p, each where it is set and the server takes it; a temperature above `most` is sent as that. */
+/* temperature and top_p, each where it is set and the server takes it; a temperature above
+ * `most` is sent as that. */
 void params_write_sampling(struct jw *w, const struct model_request *request,
                            struct dialect *dialect, double most);
 /* The stop texts under this name. */

@@ -23,7 +23,7 @@ int vendor_refuses(const struct asked *asked, struct refusal *refusal)
     return 0;
 }
 
-/* --- Chat Completions ----------------------------------------------------------------------------- */
+/* --- Chat Completions -------------------------------------------------------------------------- */
 
 /* OpenAI's guide "Reasoning models": max_completion_tokens, and no sampling parameters. */
 static bool is_new_family(struct str model)
@@ -83,8 +83,9 @@ static int check_ids(const struct js *messages, struct refusal *refusal)
     return 0;
 }
 
-/* Templates of Mistral, Gemma and others (tokenizer_config.json, chat_template): one system message at most, at the start;
- * from then on messages of the user and answers without calls take turns. Calls and their results stand between them. */
+/* Templates of Mistral, Gemma and others (tokenizer_config.json, chat_template): one system
+ * message at most, at the start; from then on messages of the user and answers without calls
+ * take turns. Calls and their results stand between them. */
 static int check_alternation(const struct js *messages, struct refusal *refusal)
 {
     enum { TURN_USER, TURN_ASSISTANT } turn = TURN_USER;
@@ -116,7 +117,7 @@ int vendor_chat(const struct asked *asked, const struct script *script, struct r
     return script->roles == SCRIPT_ROLES_ALTERNATE ? check_alternation(messages, refusal) : 0;
 }
 
-/* --- Messages --------------------------------------------------------------------------------------- */
+/* --- Messages ---------------------------------------------------------------------------------- */
 
 /* "claude-opus-4-7" and what came after it: Anthropic's guide "Adaptive thinking". */
 static bool is_adaptive_only(struct str model)
@@ -129,7 +130,8 @@ static bool is_adaptive_only(struct str model)
     return false;
 }
 
-/* Anthropic's guide "Extended thinking": within a loop of calls the last turn begins with its thoughts. */
+/* Anthropic's guide "Extended thinking": within a loop of calls the last turn begins with its
+ * thoughts. */
 static int check_loop(const struct js *messages, struct refusal *refusal)
 {
     size_t count = js_count(messages);

@@ -1,4 +1,5 @@
-/* Ids of calls: ours inside, a server's own for that server, nine derived characters for all others. */
+/* Ids of calls: ours inside, a server's own for that server, nine derived characters for all
+ * others. */
 #include <stdio.h>
 
 #include "base/map.h"

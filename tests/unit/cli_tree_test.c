@@ -205,8 +205,7 @@ static void nothing_renders_as_nothing(void **state)
     buf_release(&out);
 }
 
-/* --- formats
- * ------------------------------------------------------------------------------------------ */
+/* --- formats ----------------------------------------------------------------------------------- */
 
 static void values_read_well(void **state)
 {
@@ -271,8 +270,7 @@ static void the_gist_of_a_call_is_its_telling_argument(void **state)
     }
 }
 
-/* --- lines
- * -------------------------------------------------------------------------------------------- */
+/* --- lines ------------------------------------------------------------------------------------- */
 
 static struct event_row event(const char *type, const char *payload)
 {

@@ -8,7 +8,6 @@
 #include "model/anthropic_render.h"
 #include "model/openai_render.h"
 #include "model/responses_render.h"
-#include "model/strictable.h"
 
 #define SCHEMA                                                                                     \
     "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\"}},\"required\":[\"a\"],"      \
@@ -85,7 +84,7 @@ static uint32_t refuse(struct bench *bench, const char *error)
 
 #define MESSAGE(text) "{\"error\":{\"message\":\"" text "\"}}"
 
-/* --- the output limit ---------------------------------------------------------------------------- */
+/* --- the output limit -------------------------------------------------------------------------- */
 
 static void the_output_limit_has_the_name_that_the_family_takes(void **state)
 {
@@ -167,7 +166,7 @@ static void an_error_about_a_limits_value_or_the_window_teaches_nothing(void **s
     }
 }
 
-/* --- learning ------------------------------------------------------------------------------------ */
+/* --- learning ---------------------------------------------------------------------------------- */
 
 static void a_parameter_that_an_error_names_is_left_out_from_then_on(void **state)
 {
@@ -258,25 +257,6 @@ static void a_word_of_running_text_is_not_a_parameter(void **state)
     assert_int_equal(refuse(bench, MESSAGE("please stop sending invalid messages with a seed")), 0);
 }
 
-static void a_removed_member_is_not_looked_for_in_what_models_and_tools_say(void **state)
-{
-    static const char body[] =
-        "{\"messages\":[{\"content\":[{\"type\":\"tool_use\",\"input\":{\"a\":1,\"cache_control\":{"
-        "}},"
-        "\"cache_control\":{\"type\":\"ephemeral\"}},{\"text\":\"\\\"cache_control\\\": [}\"}]}],"
-        "\"temperature\" : 0.5 , \"x\":[1, {\"temperature\":2}]}";
-    static const struct body_edit edits[] = {{"messages.*.content.*.cache_control", NULL, NULL},
-                                             {"temperature", NULL, NULL}};
-    struct buf out;
-    buf_init(&out, 1000);
-    body_edit(str_from(body), edits, 2, &out);
-    check_str(buf_view(&out),
-              "{\"messages\":[{\"content\":[{\"type\":\"tool_use\",\"input\":{\"a\":1,"
-              "\"cache_control\":{}}},{\"text\":\"\\\"cache_control\\\": [}\"}]}],"
-              "\"x\":[1, {\"temperature\":2}]}");
-    buf_release(&out);
-}
-
 static void what_is_learnt_is_kept_by_provider_and_model(void **state)
 {
     struct bench *bench = *state;
@@ -321,7 +301,7 @@ static void an_answer_parts_a_result_from_the_user_where_roles_must_alternate(vo
     assert_int_equal(refuse(bench, MESSAGE("conversation roles must alternate")), 0);
 }
 
-/* --- effort and sampling ------------------------------------------------------------------------- */
+/* --- effort and sampling ----------------------------------------------------------------------- */
 
 static void effort_is_mapped_to_the_nearest_that_the_model_knows(void **state)
 {
@@ -451,7 +431,7 @@ static void a_loop_of_calls_that_another_model_began_goes_on_without_budgeted_th
     has(bench, "budget_tokens");
 }
 
-/* --- structured output, caching ------------------------------------------------------------------- */
+/* --- structured output, caching ---------------------------------------------------------------- */
 
 static void a_schema_is_sent_where_it_does_not_disturb_tools(void **state)
 {
@@ -486,37 +466,6 @@ static void a_schema_is_sent_where_it_does_not_disturb_tools(void **state)
     bench->request.model = STR("claude-opus-4-20250514");
     render(bench, DIALECT_MESSAGES);
     lacks(bench, "output_config");
-}
-
-static void only_closed_schemas_of_known_words_are_strict(void **state)
-{
-#define OBJECT(properties, required)                                                               \
-    "{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required                 \
-    "],\"additionalProperties\":false}"
-    static const struct {
-        const char *schema;
-        enum schema_fit fit;
-    } cases[] = {
-        {SCHEMA, SCHEMA_STRICT},
-        {LOOSE, SCHEMA_LOOSE},
-        {OBJECT("\"a\":{\"type\":[\"string\",\"null\"]},\"b\":{\"type\":\"array\",\"items\":"
-                "{\"enum\":[1]}}",
-                "\"a\",\"b\""),
-         SCHEMA_STRICT},
-        {OBJECT("\"a\":{\"type\":\"string\"}", ""), SCHEMA_LOOSE},
-        {OBJECT("\"a\":" LOOSE, "\"a\""), SCHEMA_LOOSE},
-        {OBJECT("\"a\":{\"type\":\"array\"}", "\"a\""), SCHEMA_LOOSE},
-        {OBJECT("\"a\":{\"type\":\"string\",\"minLength\":2}", "\"a\""), SCHEMA_LOOSE},
-        {OBJECT("\"a\":{\"anyOf\":[{\"type\":\"null\"}," SCHEMA "]}", "\"a\""), SCHEMA_STRICT},
-        {OBJECT("\"a\":{\"$ref\":\"#\"}", "\"a\""), SCHEMA_LOOSE},
-        {OBJECT("\"a\":true", "\"a\""), SCHEMA_LOOSE},
-        {"{\"type\":\"array\",\"items\":{\"type\":\"string\"}}", SCHEMA_UNFIT},
-        {"true", SCHEMA_UNFIT},
-        {"", SCHEMA_UNFIT},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        if (schema_strictable(str_from(cases[i].schema)) != cases[i].fit)
-            fail_msg("%s", cases[i].schema);
 }
 
 static void the_cache_key_is_for_openai_alone(void **state)
@@ -564,40 +513,6 @@ static void at_most_four_places_are_marked_for_the_cache(void **state)
     assert_true(tools_at < system_at && system_at < messages_at);
 }
 
-/* --- extra_body ------------------------------------------------------------------------------------ */
-
-static void check_merge(const char *extra, int64_t tokens, const char *expected)
-{
-    struct err err = ERR_INIT;
-    struct buf out;
-    buf_init(&out, 10000);
-    assert_int_equal(body_merge(STR("{\"model\":\"m\",\"max_tokens\":50,\"top_p\":1}"),
-                                str_from(extra), "max_tokens", tokens, &out, &err),
-                     0);
-    check_str(buf_view(&out), expected);
-    buf_release(&out);
-}
-
-static void members_of_the_config_go_over_ours(void **state)
-{
-    struct err err = ERR_INIT;
-    struct buf out;
-    check_merge(
-        "{\"top_p\":0.5,\"provider\":{\"order\":[\"a\"]}}", 50,
-        "{\"model\":\"m\",\"max_tokens\":50,\"top_p\":0.5,\"provider\":{\"order\":[\"a\"]}}");
-    check_merge("{\"top_p\":null}", 50, "{\"model\":\"m\",\"max_tokens\":50}");
-    check_merge("{}", 50, "{\"model\":\"m\",\"max_tokens\":50,\"top_p\":1}");
-    check_merge("{\"max_tokens\":null}", 50, "{\"model\":\"m\",\"max_tokens\":50,\"top_p\":1}");
-    check_merge("{\"max_tokens\":51}", 50, "{\"model\":\"m\",\"max_tokens\":50,\"top_p\":1}");
-    check_merge("{\"max_completion_tokens\":20}", 50,
-                "{\"model\":\"m\",\"top_p\":1,\"max_completion_tokens\":20}");
-    check_merge("{\"max_tokens\":null}", 0, "{\"model\":\"m\",\"top_p\":1}");
-    buf_init(&out, 100);
-    assert_int_equal(body_merge(STR("{}"), STR("[1]"), "max_tokens", 0, &out, &err), -1);
-    assert_int_equal(err.class, ERR_CONFIG);
-    buf_release(&out);
-}
-
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -608,7 +523,6 @@ int main(void)
         CASE(a_parameter_that_an_error_names_is_left_out_from_then_on),
         CASE(nothing_is_learnt_of_a_parameter_that_was_not_sent),
         CASE(a_word_of_running_text_is_not_a_parameter),
-        CASE(a_removed_member_is_not_looked_for_in_what_models_and_tools_say),
         CASE(what_is_learnt_is_kept_by_provider_and_model),
         CASE(an_answer_parts_a_result_from_the_user_where_roles_must_alternate),
         CASE(effort_is_mapped_to_the_nearest_that_the_model_knows),
@@ -618,10 +532,8 @@ int main(void)
         CASE(a_model_that_asks_for_adaptive_thinking_gets_it),
         CASE(a_loop_of_calls_that_another_model_began_goes_on_without_budgeted_thoughts),
         CASE(a_schema_is_sent_where_it_does_not_disturb_tools),
-        CASE(only_closed_schemas_of_known_words_are_strict),
         CASE(the_cache_key_is_for_openai_alone),
         CASE(at_most_four_places_are_marked_for_the_cache),
-        CASE(members_of_the_config_go_over_ours),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

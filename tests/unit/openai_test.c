@@ -17,8 +17,7 @@ static void decoding_start(struct decoded *d, struct model_server server,
 #define DONE "data: [DONE]\n\n"
 #define LONG_64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-/* --- streams
- * ------------------------------------------------------------------------------------------ */
+/* --- streams ----------------------------------------------------------------------------------- */
 
 static void text_is_joined_from_its_deltas(void **state)
 {
@@ -298,8 +297,7 @@ static void a_byte_order_mark_and_crlf_do_not_matter(void **state)
                "<a> ");
 }
 
-/* --- tool calls
- * --------------------------------------------------------------------------------------- */
+/* --- tool calls -------------------------------------------------------------------------------- */
 
 static void calls_are_joined_by_index(void **state)
 {
@@ -538,8 +536,7 @@ static void the_length_of_the_text_is_bounded(void **state)
     buf_release(&body);
 }
 
-/* --- documents and errors with HTTP 200
- * --------------------------------------------------------------- */
+/* --- documents and errors with HTTP 200 -------------------------------------------------------- */
 
 static void a_plain_document_is_an_answer_too(void **state)
 {

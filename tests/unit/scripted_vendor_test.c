@@ -1,4 +1,5 @@
-/* The scripted model refuses what single vendors and model families refuse; each rule with its accepted twin. */
+/* The scripted model refuses what single vendors and model families refuse; each rule with its
+ * accepted twin. */
 #include "unit/scripted_client.h"
 
 #define USER "{'role':'user','content':'hi'}"

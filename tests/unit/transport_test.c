@@ -1,5 +1,5 @@
-/* model/transport, against a server on a loopback port: headers and members of the config, secrets, and requests that are
- * sent again. */
+/* model/transport, against a server on a loopback port: headers and members of the config,
+ * secrets, and requests that are sent again. */
 #include "model/openai.h"
 #include "model_port.h"
 
