@@ -156,7 +156,7 @@ void body_edit(struct str text, const struct body_edit *edits, size_t count, str
     copy_value(text, skip_space(text, 0), &paths, out);
 }
 
-/* --- roles ------------------------------------------------------------------------------------- */
+/* --- roles ------------------------------------------------------------------------------------ */
 
 size_t body_part_roles(struct str messages, struct buf *out)
 {
@@ -179,7 +179,7 @@ size_t body_part_roles(struct str messages, struct buf *out)
     return added;
 }
 
-/* --- members from the config ------------------------------------------------------------------- */
+/* --- members from the config ------------------------------------------------------------------ */
 
 static bool is_limit(struct str key)
 {

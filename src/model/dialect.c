@@ -137,7 +137,7 @@ static const struct {
 
 #define COUNT(table) (sizeof table / sizeof table[0])
 
-/* --- what is known ----------------------------------------------------------------------------- */
+/* --- what is known ---------------------------------------------------------------------------- */
 
 void dialects_init(struct dialects *dialects)
 {
@@ -172,7 +172,7 @@ struct dialect_learnt *dialects_of(struct dialects *dialects, const struct model
     return learnt;
 }
 
-/* --- the table --------------------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------------------- */
 
 /* Gateways put a vendor before the name, fine-tuning a mark. */
 static struct str bare_model(struct str model)
@@ -322,7 +322,7 @@ const char *dialect_effort(const struct dialect *dialect, struct str effort)
     return best < 0 ? NULL : effort_names[best];
 }
 
-/* --- learning ---------------------------------------------------------------------------------- */
+/* --- learning --------------------------------------------------------------------------------- */
 
 static bool is_word(char c)
 {

@@ -23,7 +23,7 @@ int vendor_refuses(const struct asked *asked, struct refusal *refusal)
     return 0;
 }
 
-/* --- Chat Completions -------------------------------------------------------------------------- */
+/* --- Chat Completions ------------------------------------------------------------------------- */
 
 /* OpenAI's guide "Reasoning models": max_completion_tokens, and no sampling parameters. */
 static bool is_new_family(struct str model)
@@ -117,7 +117,7 @@ int vendor_chat(const struct asked *asked, const struct script *script, struct r
     return script->roles == SCRIPT_ROLES_ALTERNATE ? check_alternation(messages, refusal) : 0;
 }
 
-/* --- Messages ---------------------------------------------------------------------------------- */
+/* --- Messages --------------------------------------------------------------------------------- */
 
 /* "claude-opus-4-7" and what came after it: Anthropic's guide "Adaptive thinking". */
 static bool is_adaptive_only(struct str model)

@@ -84,7 +84,7 @@ static uint32_t refuse(struct bench *bench, const char *error)
 
 #define MESSAGE(text) "{\"error\":{\"message\":\"" text "\"}}"
 
-/* --- the output limit -------------------------------------------------------------------------- */
+/* --- the output limit ------------------------------------------------------------------------- */
 
 static void the_output_limit_has_the_name_that_the_family_takes(void **state)
 {
@@ -166,7 +166,7 @@ static void an_error_about_a_limits_value_or_the_window_teaches_nothing(void **s
     }
 }
 
-/* --- learning ---------------------------------------------------------------------------------- */
+/* --- learning --------------------------------------------------------------------------------- */
 
 static void a_parameter_that_an_error_names_is_left_out_from_then_on(void **state)
 {
@@ -301,7 +301,7 @@ static void an_answer_parts_a_result_from_the_user_where_roles_must_alternate(vo
     assert_int_equal(refuse(bench, MESSAGE("conversation roles must alternate")), 0);
 }
 
-/* --- effort and sampling ----------------------------------------------------------------------- */
+/* --- effort and sampling ---------------------------------------------------------------------- */
 
 static void effort_is_mapped_to_the_nearest_that_the_model_knows(void **state)
 {
@@ -431,7 +431,7 @@ static void a_loop_of_calls_that_another_model_began_goes_on_without_budgeted_th
     has(bench, "budget_tokens");
 }
 
-/* --- structured output, caching ---------------------------------------------------------------- */
+/* --- structured output, caching --------------------------------------------------------------- */
 
 static void a_schema_is_sent_where_it_does_not_disturb_tools(void **state)
 {
