@@ -251,7 +251,7 @@ static void output_far_beyond_its_limit_is_cut(void **state)
     for (int i = 0; i < 20000; i++) {
         buf_text(&text, TEXT(LONG_64));
         buf_text(&call, CALLS("{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"ls\","
-                              "\"arguments\":\"[" LONG_64 "\"}}"));
+                              "\"arguments\":\"[" LONG_64 LONG_64 LONG_64 LONG_64 "\"}}"));
     }
     buf_text(&text, FINISH("stop") DONE);
     buf_text(&call, FINISH("tool_calls") DONE);
