@@ -72,7 +72,10 @@ static int check_key(const struct exchange *exchange, struct refusal *refusal)
 {
     static const struct str scheme = {"Bearer ", 7};
     struct str key = exchange->context->api_key;
-    if (exchange->asked.api == ASKED_MESSAGES)
+    /* Both vendors list their models under one path, each with headers of its own. */
+    bool messages =
+        exchange->asked.api == ASKED_MESSAGES || header(exchange, "anthropic-version") != NULL;
+    if (messages)
         return anthropic_headers(header(exchange, "x-api-key"),
                                  header(exchange, "anthropic-version"), key, refusal);
     if (key.p == NULL)

@@ -279,7 +279,7 @@ class ModelServer:
         return ["--base-url", self.url, "--model", model]
 
     def requests(self):
-        """The log so far: one object per request that has ended."""
+        """The log so far: one object per request that has ended. A look at the list of models is not one."""
         if self.log.exists():
             with open(self.log, "rb") as log:
                 log.seek(self._read)
@@ -287,7 +287,7 @@ class ModelServer:
             new = new[:new.rfind(b"\n") + 1]
             self._read += len(new)
             self._requests += json_lines(new.decode())
-        return list(self._requests)
+        return [one for one in self._requests if one.get("path") != "/v1/models"]
 
     def stats(self):
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
