@@ -14,11 +14,10 @@
 #define OUTPUT_TIMES 2
 #define OUTPUT_TOKEN_BYTES 8
 #define OUTPUT_MARGIN ((size_t)16 << 10) /* bytes of text */
-#define OUTPUT_SPARE                                                                               \
-    ((size_t)1                                                                                     \
-     << 20) /* more bytes of calls, of which one reply may have thousands, and of reasoning */
-#define OUTPUT_KEPT_BYTES                                                                          \
-    4 /* of text, for each token of the limit, where an answer went beyond it */
+/* More bytes of calls, of which one reply may have ten thousand, and of reasoning. */
+#define OUTPUT_SPARE ((size_t)4 << 20)
+/* Bytes of text that are kept for each token of the limit, where an answer went beyond it. */
+#define OUTPUT_KEPT_BYTES 4
 #define OUTPUT_KEPT_LEAST ((size_t)1 << 10)
 #define OUTPUT_LIMIT_MAX INT64_C(100000000)
 #define ODD_MAX 1000 /* data that is not JSON, in one stream */
