@@ -403,7 +403,7 @@ class Recorded(unittest.TestCase):
                     self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_every_run_that_was_recorded_with_these_rules_replays(self):
-        for path in sorted(RUNS.glob("v2-*.jsonl")):
+        for path in sorted(RUNS.glob("v3-*.jsonl")):
             with self.subTest(path.name), Workspace() as space:
                 space.run(["runs"])
                 run_id, _ = recording.load(path, space.store)
@@ -479,7 +479,7 @@ class Recorded(unittest.TestCase):
             self.assertNotIn("idle_timeout_ms", contract["execution"])
 
     def test_a_recording_survives_being_loaded_and_written_again(self):
-        path = RUNS / "v2-thread.jsonl"
+        path = RUNS / "v3-thread.jsonl"
         with Workspace() as space:
             space.run(["runs"])
             run_id, _ = recording.load(path, space.store)
