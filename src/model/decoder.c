@@ -9,8 +9,8 @@
 #include "model/mend.h"
 
 #define FINISH_MAX ((size_t)64)
-/* An answer may have twice the limit and a margin: servers count differently. No tokenizer puts more bytes than this into the
- * tokens of a whole answer. */
+/* An answer may have twice the limit and a margin: servers count differently. No tokenizer puts
+ * more bytes than this into the tokens of a whole answer. */
 #define OUTPUT_TIMES 2
 #define OUTPUT_TOKEN_BYTES 8
 #define OUTPUT_MARGIN ((size_t)16 << 10) /* bytes of text */
@@ -116,7 +116,8 @@ static void join_fresh(struct decoder *decoder, enum thinking_more more)
     buf_release(&joined);
 }
 
-/* Puts together what came since the last time and shows it; half a character at the end waits for the other half. */
+/* Puts together what came since the last time and shows it; half a character at the end waits
+ * for the other half. */
 static void show_text(struct decoder *decoder, enum thinking_more more)
 {
     const struct thinking_sink sink = {show_answer, show_reasoning, decoder};
@@ -267,8 +268,8 @@ static struct js *parse(struct decoder *decoder, struct str text)
     return decoder->mended.failed ? NULL : js_parse(buf_view(&decoder->mended), &ignored);
 }
 
-/* Comments that servers send as data, and data that is not JSON. Broken JSON that has content in it is not skipped: a part of
- * the answer would be lost. */
+/* Comments that servers send as data, and data that is not JSON. Broken JSON that has content in
+ * it is not skipped: a part of the answer would be lost. */
 static void skip_odd(struct decoder *decoder, struct str data)
 {
     static const char *const content[] = {"choices", "delta", "content", "output", "response"};
@@ -441,7 +442,8 @@ static void fail_filtered(struct decoder *decoder, const char *what)
     decoder->trouble.kind = TROUBLE_FILTERED;
 }
 
-/* An end that is not an answer, although the server calls it one. Anthropic's reasons: API reference "Handling stop reasons". */
+/* An end that is not an answer, although the server calls it one. Anthropic's reasons: API
+ * reference "Handling stop reasons". */
 static void judge_finish(struct decoder *decoder, struct str text, size_t call_count)
 {
     struct str finish = buf_view(&decoder->finish);
@@ -477,8 +479,9 @@ static size_t finish_calls(struct decoder *decoder, struct str *text, struct too
     return count;
 }
 
-/* Counts that cannot be are not reported, so that an estimate stands in for them: no request is empty, an answer with content
- * has tokens, a request has no more tokens than bytes, and no output is many times the limit. */
+/* Counts that cannot be are not reported, so that an estimate stands in for them: no request is
+ * empty, an answer with content has tokens, a request has no more tokens than bytes, and no
+ * output is many times the limit. */
 static void doubt_usage(struct decoder *decoder, struct str text, size_t call_count)
 {
     struct usage *usage = &decoder->usage;

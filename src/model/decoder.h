@@ -1,16 +1,18 @@
-/* What the decoders of all model APIs share: the body of an answer in any pieces, a reply or a failure out. Pure: no
- * clock, no I/O; the same bytes give the same result, however they are cut.
+/* What the decoders of all model APIs share: the body of an answer in any pieces, a reply or a
+ * failure out. Pure: no clock, no I/O; the same bytes give the same result, however they are
+ * cut.
  *
- * The body may be an event stream or one JSON document, whatever its content type says. An answer is complete when its
- * end or its finish reason came; anything less is a failure of class RETRY. One that a content filter stopped is a failure
- * of class PROVIDER, unless it has calls that are complete; so is one in which the model refused, with the refusal's words.
- * Reasoning that the model writes into its text is not part of the answer (thinking.h).
+ * The body may be an event stream or one JSON document, whatever its content type says. An
+ * answer is complete when its end or its finish reason came; anything less is a failure of class
+ * RETRY. One that a content filter stopped is a failure of class PROVIDER, unless it has calls
+ * that are complete; so is one in which the model refused, with the refusal's words. Reasoning
+ * that the model writes into its text is not part of the answer (thinking.h).
  *
- * Arguments of a call are always the text of a JSON object. Where the model's text is none, and cannot be repaired
- * without guessing (repair.h), they are
+ * Arguments of a call are always the text of a JSON object. Where the model's text is not one, and
+ * cannot be repaired without guessing (repair.h), they are
  *     {"$unparsed": "<the model's text, at most 64 KB>"}
- * Such a call must not run: answer it with a tool error that says what is wrong with the text (js_parse of it says), so
- * that the model can send the call again. */
+ * Such a call must not run: answer it with a tool error that says what is wrong with the text
+ * (js_parse of it says), so that the model can send the call again. */
 #ifndef CADRE_MODEL_DECODER_H
 #define CADRE_MODEL_DECODER_H
 
@@ -112,8 +114,8 @@ void decoder_init(struct decoder *decoder, const struct decoder_ops *ops,
 void decoder_release(struct decoder *decoder);
 /* Calls of these tools count when they are written as text, too (text_calls.h). Copied. Before the first byte. */
 void decoder_offer(struct decoder *decoder, const struct model_tool *tools, size_t count);
-/* The output limit that was sent, in tokens. An answer far beyond it ends there, as cut by length, with as much text
- * as the limit allows. Before the first byte. */
+/* The output limit that was sent, in tokens. An answer far beyond it ends there, as cut by
+ * length, with as much text as the limit allows. Before the first byte. */
 void decoder_limit(struct decoder *decoder, int64_t tokens);
 /* Bytes of the body of an answer with status 2xx. */
 enum decoder_next decoder_feed(struct decoder *decoder, struct str bytes);
@@ -130,10 +132,12 @@ bool decoder_finish(struct decoder *decoder, enum decoder_closing closing,
 
 /* The first failure counts. */
 void decoder_fail(struct decoder *decoder, enum err_class class, const char *what);
-/* After the class of an error was set: what its words say beyond it. An overflow or a filter is never worth a repetition. */
+/* After the class of an error was set: what its words say beyond it. An overflow or a filter is
+ * never worth a repetition. */
 void decoder_trouble(struct decoder *decoder, const struct js *root, struct str raw);
 void decoder_text(struct decoder *decoder, struct str text);
-/* Whether this many more bytes of a call or of reasoning are within the output limit; if not, the answer ends here. */
+/* Whether this many more bytes of a call or of reasoning are within the output limit; if not,
+ * the answer ends here. */
 bool decoder_allows(struct decoder *decoder, size_t bytes);
 /* Reasoning that the server tells apart from text: for display. */
 void decoder_reasoning(struct decoder *decoder, struct str text);

@@ -1,5 +1,5 @@
-/* A state machine over the text: start, inside of a tag, answer. Each byte is looked at a bounded number of times.
- * Pure; runs on the thread that feeds it. */
+/* A state machine over the text: start, inside of a tag, answer. Each byte is looked at a
+ * bounded number of times. Pure; runs on the thread that feeds it. */
 #include "model/thinking.h"
 
 static const struct {

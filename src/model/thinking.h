@@ -1,13 +1,15 @@
-/* Tells reasoning that a model writes into its text from the answer: <think>…</think> or <thinking>…</thinking> at the start of
- * the text. Some chat templates write the opening tag into the prompt, so that only the closing one comes: a first closing tag at
- * the end of a line, without an opening tag before it, ends the reasoning too. What is decided does not depend on how the text is cut.
- * Pure. */
+/* Tells reasoning that a model writes into its text from the answer: <think>…</think> or
+ * <thinking>…</thinking> at the start of the text. Some chat templates write the opening tag
+ * into the prompt, so that only the closing one comes: a first closing tag at the end of a line,
+ * without an opening tag before it, ends the reasoning too. What is decided does not depend on
+ * how the text is cut. Pure. */
 #ifndef CADRE_MODEL_THINKING_H
 #define CADRE_MODEL_THINKING_H
 
 #include "base/str.h"
 
-/* Who gets the two parts as they come. Text before a closing tag without an opening one was told as answer already. */
+/* Who gets the two parts as they come. Text before a closing tag without an opening one was told
+ * as answer already. */
 struct thinking_sink {
     void (*answer)(void *user, struct str text);
     void (*reasoning)(void *user, struct str text);

@@ -148,7 +148,8 @@ static enum http_next on_data(void *user, int status, struct str bytes)
     return next[wanted];
 }
 
-/* The server's id of the request, for its support: printable, bounded, and in the decoder's arena. */
+/* The server's id of the request, for its support: printable, bounded, and in the decoder's
+ * arena. */
 static struct str server_request(const struct http_transfer *transfer, struct decoder *decoder)
 {
     static const char *const headers[] = {
@@ -185,7 +186,8 @@ static void read_refusal(const struct model_call *call, struct decoder *decoder,
     failure->message = failure_status_message(&decoder->server, status, body, &decoder->arena);
 }
 
-/* A certificate that is not trusted, a redirect, a server that does not speak HTTP: the next request meets the same. */
+/* A certificate that is not trusted, a redirect, a server that does not speak HTTP: the next
+ * request meets the same. */
 static bool is_final_network(const struct http_result *result)
 {
     return result->class == ERR_PROVIDER && !is_success(result->status);

@@ -1,9 +1,9 @@
-/* Tables of the words with which model servers say that a request does not fit or was filtered. A new server's
- * words are a new row. Pure; any thread.
+/* Tables of the words with which model servers say that a request does not fit or was filtered.
+ * A new server's words are a new row. Pure; any thread.
  *
- * In a row's text, {w} is a number and the window, {n} a number and what the request needs, {+} a number that is
- * added to it, and * any text of at most GAP bytes. Case does not matter. The first row that matches counts, so rows with
- * more numbers stand first. */
+ * In a row's text, {w} is a number and the window, {n} a number and what the request needs, {+}
+ * a number that is added to it, and * any text of at most GAP bytes. Case does not matter. The
+ * first row that matches counts, so rows with more numbers stand first. */
 #include "model/trouble.h"
 
 #include <strings.h>
@@ -13,17 +13,20 @@
 enum { TEXT_LOOKED_AT = 4096, GAP = 200, RAW_LEVELS = 2 };
 
 static const char *const overflow_rows[] = {
-    /* OpenAI, Azure, DeepSeek, vLLM (GitHub: vllm-project/vllm#20409, RooCodeInc/Roo-Code#1767, bytedance/deer-flow#310) */
+    /* OpenAI, Azure, DeepSeek, vLLM (GitHub: vllm-project/vllm#20409, RooCodeInc/Roo-Code#1767,
+     * bytedance/deer-flow#310) */
     "maximum context length is {w} tokens*your messages resulted in {n} tokens",
     "maximum context length is {w} tokens*requested {n} output tokens*at least {+} input",
     "maximum context length is {w} tokens*requested {n} output tokens*prompt contains {+} input",
     "maximum context length is {w} tokens*your request has {n} input tokens",
-    /* OpenRouter says "you requested about" (GitHub: badlogic/pi-mono, packages/ai/src/utils/overflow.ts) */
+    /* OpenRouter says "you requested about" (GitHub: badlogic/pi-mono,
+     * packages/ai/src/utils/overflow.ts) */
     "maximum context length is {w} tokens*you requested about {n} tokens",
     "maximum context length is {w} tokens*you requested {n} tokens",
     "maximum context length is {w} tokens*prompt contains {n} ",
     "maximum context length is {w}",
-    /* Requested token count exceeds …, Input length (N) exceeds … (LiteLLM and OpenAI-compatible proxies) */
+    /* Requested token count exceeds …, Input length (N) exceeds … (LiteLLM and OpenAI-compatible
+     * proxies) */
     "({n}) exceeds model's maximum context length ({w})",
     "maximum context length of {w}",
     /* Anthropic (GitHub: docker/docker-agent#569, entropy-research/Devon#88) */
@@ -31,7 +34,8 @@ static const char *const overflow_rows[] = {
     "prompt is too long",
     "exceed context limit: {n} + {+} > {w}",
     "exceed context limit",
-    /* llama.cpp (GitHub: ggml-org/llama.cpp#15780, arbs-io/github-copilot-llm-gateway#73); its fields are read, too */
+    /* llama.cpp (GitHub: ggml-org/llama.cpp#15780, arbs-io/github-copilot-llm-gateway#73); its
+     * fields are read, too */
     "request ({n} tokens) exceeds the available context size ({w} tokens)",
     "exceeds the available context size",
     /* antirez/ds4#150 */
@@ -42,7 +46,8 @@ static const char *const overflow_rows[] = {
     "prompt (length {n}) is longer than the maximum model length of {w}",
     "prompt (total length {n}) is too long to fit into the model (context length {w})",
     "longer than the maximum model length of {w}",
-    /* LM Studio (GitHub: lmstudio-ai/lmstudio-bug-tracker#546, lmstudio-ai/model-catalog#38, n4ze3m/page-assist#356) */
+    /* LM Studio (GitHub: lmstudio-ai/lmstudio-bug-tracker#546, lmstudio-ai/model-catalog#38,
+     * n4ze3m/page-assist#356) */
     "trying to keep the first {n} tokens when context*overflows*context length of only {w} tokens",
     "input length {n} exceeds context length {w}",
     "greater than the context length",
@@ -56,8 +61,8 @@ static const char *const overflow_rows[] = {
     "too large for model with {w} maximum context length",
     /* Amazon Bedrock (GitHub: aws-samples/bedrock-chat#95) */
     "input is too long for requested model",
-    /* Groq, OpenAI: one request over the tokens per minute will never pass (GitHub: continuedev/continue#10218,
-     * vanna-ai/vanna-flask#11) */
+    /* Groq, OpenAI: one request over the tokens per minute will never pass (GitHub:
+     * continuedev/continue#10218, vanna-ai/vanna-flask#11) */
     "request too large for*limit {w}, requested {n}",
     /* Groq: no number */
     "reduce the length of the messages",
@@ -95,8 +100,8 @@ static const char *const overflow_kinds[] = {
     "string_above_max_length",
 };
 
-/* Azure (GitHub: openai/openai-python#331), OpenAI, Anthropic, DeepSeek, Alibaba, Kimi, OpenRouter's moderation (a 403, API
- * reference "Errors": metadata.flagged_input) */
+/* Azure (GitHub: openai/openai-python#331), OpenAI, Anthropic, DeepSeek, Alibaba, Kimi,
+ * OpenRouter's moderation (a 403, API reference "Errors": metadata.flagged_input) */
 static const char *const filter_rows[] = {
     "content management policy",
     "potentially violating our usage policy",
@@ -115,9 +120,10 @@ static const char *const filter_kinds[] = {
 
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])
 
-/* --- a row against a text --------------------------------------------------------------------------- */
+/* --- a row against a text -------------------------------------------------------------------- */
 
-/* A number with thousands separators; one that is too large is -1. Returns how many bytes it has, 0: none. */
+/* A number with thousands separators; one that is too large is -1. Returns how many bytes it
+ * has, 0: none. */
 static size_t read_number(struct str text, int64_t *number)
 {
     size_t n = 0;
@@ -195,7 +201,7 @@ static bool any_row(const char *const *rows, size_t count, struct str text, stru
     return false;
 }
 
-/* --- the error's own fields ---------------------------------------------------------------------------- */
+/* --- the error's own fields ------------------------------------------------------------------ */
 
 static int64_t token_field(const struct js *error, const char *name)
 {

@@ -172,16 +172,18 @@ void http_explain(CURLcode code, const char *shown_url, const char *detail, int 
         snprintf(err->message + n, room, ": %s", strerror(os_errno));
 }
 
-/* --- proxies --------------------------------------------------------------------------------------------- */
+/* --- proxies --------------------------------------------------------------------------------- */
 
 #define PROXY_SHOWN 128
 
-/* The variable that libcurl takes the proxy from, and its value: the one of the URL's scheme, then the one for all. */
+/* The variable that libcurl takes the proxy from, and its value: the one of the URL's scheme,
+ * then the one for all. */
 static const char *proxy_variable(const char *shown_url, const char **value)
 {
     static const char *const of_https[] = {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY",
                                            NULL};
-    /* HTTP_PROXY in capitals is what a web server may set from a header, so libcurl does not read it. */
+    /* HTTP_PROXY in capitals is what a web server may set from a header, so libcurl does not
+     * read it. */
     static const char *const of_http[] = {"http_proxy", "all_proxy", "ALL_PROXY", NULL};
     bool tls = str_starts(str_from(shown_url), STR("https:"));
     for (const char *const *name = tls ? of_https : of_http; *name != NULL; name++) {

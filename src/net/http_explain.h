@@ -21,8 +21,8 @@ int http_url_parse(struct str text, struct http_url *url, struct err *err) NODIS
 void http_explain(CURLcode code, const char *shown_url, const char *detail, int os_errno,
                   struct err *err);
 
-/* The same where the way to the server leads over a proxy of the environment: false where the failure is not the proxy's. The
- * proxy is named with its variable, its host and its port. */
+/* The same where the way to the server leads over a proxy of the environment: false where the
+ * failure is not the proxy's. The proxy is named with its variable, its host and its port. */
 bool http_explain_proxy(CURLcode code, const char *shown_url, const char *detail, int os_errno,
                         struct err *err);
 

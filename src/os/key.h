@@ -4,8 +4,8 @@
 
 #include "base/str.h"
 
-/* The key in this variable, without white space and line breaks around it, as `KEY=$(cat file)` and files written by editors
- * leave them. Empty where there is none. A view of the environment. */
+/* The key in this variable, without white space and line breaks around it, as `KEY=$(cat file)`
+ * and files written by editors leave them. Empty where there is none. A view of the environment. */
 struct str key_from_environment(struct str variable);
 
 #endif

@@ -1,5 +1,6 @@
-/* Fuzzes model/thinking: however a text is cut, the answer is the same end of it, the two parts are told in order and never twice, and
- * nothing of a text without tags is reasoning. The input's first two bytes choose the cuts. */
+/* Fuzzes model/thinking: however a text is cut, the answer is the same end of it, the two parts
+ * are told in order and never twice, and nothing of a text without tags is reasoning. The
+ * input's first two bytes choose the cuts. */
 #include <stdlib.h>
 
 #include "base/buf.h"

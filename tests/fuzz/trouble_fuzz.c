@@ -1,5 +1,5 @@
-/* Fuzzes model/trouble: whatever an error's body is, its numbers are within their bounds, and only an overflow has any. The input's first
- * byte chooses the status. */
+/* Fuzzes model/trouble: whatever an error's body is, its numbers are within their bounds, and
+ * only an overflow has any. The input's first byte chooses the status. */
 #include <stdlib.h>
 
 #include "model/trouble.h"

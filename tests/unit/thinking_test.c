@@ -20,7 +20,8 @@ static void on_reasoning(void *user, struct str text)
 
 enum late { TOLD_RIGHT, TOLD_LATE };
 
-/* Feeds the text in two pieces, at every place, and byte by byte. LATE: a part was told as answer before it was known. */
+/* Feeds the text in two pieces, at every place, and byte by byte. LATE: a part was told as
+ * answer before it was known. */
 static void check_late(const char *text, const char *answer, const char *reasoning, enum late late)
 {
     struct str all = str_from(text);

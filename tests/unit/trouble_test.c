@@ -1,5 +1,5 @@
-/* model/trouble: the words with which servers say that a request does not fit or was filtered. Each body is one that was
- * seen; src/model/trouble.c says where. */
+/* model/trouble: the words with which servers say that a request does not fit or was filtered.
+ * Each body is one that was seen; src/model/trouble.c says where. */
 #include "model/trouble.h"
 
 #include <stdio.h>

@@ -23,7 +23,8 @@ struct call_origin {
     struct str id, provider;
 };
 
-/* What stands in place of a name that did not come, or that is too long to be one. Such a call is answered with an error. */
+/* What stands in place of a name that did not come, or that is too long to be one. Such a call
+ * is answered with an error. */
 #define CALL_UNNAMED "(no name)"
 #define CALL_OVERLONG "(name too long)"
 
