@@ -86,7 +86,7 @@ struct amount turn_reserve(const struct agent *agent, const struct model_setting
     if (limits->cost_nano >= 0) {
         int64_t full = cost_of(input + LAST_TURN_INPUT, price_of_dearest_input(model)) +
                        cost_of(LAST_TURN_OUTPUT, model->price_out_nano);
-        reserve.cost_nano = limits->cost_nano / 3 < full ? limits->cost_nano / 3 : full;
+        reserve.cost_nano = limits->cost_nano / 2 < full ? limits->cost_nano / 2 : full;
     }
     return reserve;
 }
