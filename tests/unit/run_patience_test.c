@@ -92,6 +92,22 @@ static void an_error_status_is_an_answer(void **state)
     assert_int_equal(run_state(rig->run), RUN_PARKED);
 }
 
+static void a_good_status_with_nonsense_is_not_an_answer(void **state)
+{
+    struct rig *rig = *state;
+    rig_start(rig, "do it");
+    int64_t began = rig->now;
+    for (int i = 0; i < 100 && run_state(rig->run) == RUN_RUNNING; i++) {
+        struct model_failure failure = failure_of(ERR_RETRY, 200, "not JSON");
+        if (rig_agent(rig, 0)->phase == PHASE_ASKING)
+            rig_failure(rig, 0, &failure);
+        else
+            rig_pass(rig, run_deadline(rig->run) - rig->now);
+    }
+    assert_int_equal(run_state(rig->run), RUN_FAILED);
+    assert_int_equal(rig->now - began, 15000);
+}
+
 static void a_parked_run_hears_nothing_and_a_resume_asks_again_with_new_patience(void **state)
 {
     struct rig *rig = *state;
@@ -322,6 +338,7 @@ int main(void)
         RIG_TEST(a_provider_that_answered_is_tried_for_as_long_as_patience_lasts),
         RIG_TEST(a_provider_that_never_answered_gets_fifteen_seconds),
         RIG_TEST(an_error_status_is_an_answer),
+        RIG_TEST(a_good_status_with_nonsense_is_not_an_answer),
         RIG_TEST(a_parked_run_hears_nothing_and_a_resume_asks_again_with_new_patience),
         RIG_TEST(parking_closes_no_child),
         RIG_TEST(status_500_with_the_same_body_is_final_the_third_time),

@@ -42,6 +42,13 @@ static struct member *provider_of(const struct run *run, struct str name)
     return NULL;
 }
 
+/* Whether a failure with this status comes from a server that speaks the API. A good status with a body that cannot be read
+ * does not: it may be any web page. */
+static bool is_answer(int64_t status)
+{
+    return status >= 400;
+}
+
 static bool is_final_status(int64_t status)
 {
     return status == 401 || status == 403 || status == 404;
@@ -75,7 +82,7 @@ void member_failed(struct run *run, const struct agent *agent, const struct even
     int64_t status = event_number(e->http_status, 0);
     if (member == NULL || class == ERR_CANCELLED)
         return;
-    if (status > 0)
+    if (is_answer(status))
         provider->answered = true;
     else if (provider->failing_since == 0)
         provider->failing_since = e->ts;
@@ -236,7 +243,7 @@ static int64_t unanswered_until(const struct deciding *d, const struct agent *ag
         bool asked = str_eq(name, agent->model_asked);
         if (provider == NULL || out_until(d->run, name) == FOR_THE_RUN)
             continue;
-        if (provider->answered || (asked && failure->http_status > 0))
+        if (provider->answered || (asked && is_answer(failure->http_status)))
             return 0;
         int64_t since = provider->failing_since > 0 ? provider->failing_since : d->now;
         until = since + NEVER_ANSWERED_MS > until ? since + NEVER_ANSWERED_MS : until;
