@@ -177,12 +177,11 @@ class Discovery(One):
         self.assertNotIn("available_spawn_profiles", system(request))
 
     def test_the_prompt_of_the_root_has_the_block(self):
-        self.assertTrue(system(self.first(PROFILES)).endswith(
-            "\n<available_spawn_profiles>\n"
-            '  <profile name="researcher">Research specialist. Tools: read, grep, web_search.</profile>\n'
-            '  <profile name="writer">You write. Tools: all.</profile>\n'
-            '  <profile name="bare">Tools: all.</profile>\n'
-            "</available_spawn_profiles>\n"))
+        self.assertIn("\n<available_spawn_profiles>\n"
+                      '  <profile name="researcher">Research specialist. Tools: read, grep, web_search.</profile>\n'
+                      '  <profile name="writer">You write. Tools: all.</profile>\n'
+                      '  <profile name="bare">Tools: all.</profile>\n'
+                      "</available_spawn_profiles>\n", system(self.first(PROFILES)))
 
     def test_profiles_of_a_door_that_is_shut_are_not_told(self):
         request = self.first(PROFILES.replace("enabled: true", "enabled: false"))
