@@ -1,5 +1,6 @@
 /* Admission to one provider: three levels of circular lists (owners, their agents, an agent's
- * requests) and a limit that follows what the provider takes on and refuses. Pure; any one thread. */
+ * requests) and a limit that follows what the provider takes on and refuses. Pure; any one
+ * thread. */
 #include "net/governor.h"
 
 #include <stdlib.h>
@@ -15,8 +16,8 @@
 #define REACHED_MS 1000 /* somebody got through so recently: the provider is up */
 #define BROKEN_MAX 3    /* broken connections in a row, before a provider is down */
 
-/* Both live only while something of theirs waits, so that the lists hold nobody who has to be passed
- * over. The link stands first: they are cast into each other. */
+/* Both live only while something of theirs waits, so that the lists hold nobody who has to be
+ * passed over. The link stands first: they are cast into each other. */
 struct governor_owner {
     struct governor_link link;
     struct str name; /* the copy in `bytes` */
@@ -59,7 +60,7 @@ static void list_remove(struct governor_link *link)
     list_init(link);
 }
 
-/* --- who waits ------------------------------------------------------------------------------- */
+/* --- who waits ------------------------------------------------------------------------------ */
 
 static void *must(void *memory)
 {
@@ -124,7 +125,7 @@ static void stop_waiting(struct governor *governor, struct governor_ticket *tick
     free(owner);
 }
 
-/* --- the limit ------------------------------------------------------------------------------- */
+/* --- the limit ------------------------------------------------------------------------------ */
 
 void governor_init(struct governor *governor, const struct governor_limits *limits)
 {
@@ -172,7 +173,8 @@ static void let_go(struct governor *governor, struct governor_ticket *ticket, in
     governor->probes += ticket->kind == TICKET_PROBE;
 }
 
-/* Whether what the provider said about this ticket is news: said once, and about the present limit. */
+/* Whether what the provider said about this ticket is news: said once, and about the present
+ * limit. */
 static bool is_news(const struct governor *governor, struct governor_ticket *ticket)
 {
     if (ticket->state != TICKET_IN_FLIGHT || ticket->answer == TICKET_ANSWERED)
@@ -181,7 +183,7 @@ static bool is_news(const struct governor *governor, struct governor_ticket *tic
     return ticket->step == governor->step;
 }
 
-/* --- what is recent ------------------------------------------------------------------------------ */
+/* --- what is recent ------------------------------------------------------------------------- */
 
 static void recent_note(struct governor *governor, size_t *count, int64_t now)
 {
@@ -263,7 +265,8 @@ enum governor_effect governor_taken_on(struct governor *governor, struct governo
     governor->taken_on = 0;
     if (governor->limit >= governor->limits.maximum)
         return effect;
-    /* A full round without overload. A large limit grows by a part of itself, so that it finds its way back soon. */
+    /* A full round without overload. A large limit grows by a part of itself, so that it finds
+     * its way back soon. */
     size_t more = governor->history == GOVERNOR_WAS_REFUSED && governor->limit > GROWTH_PART
                       ? governor->limit / GROWTH_PART
                       : 1;
@@ -291,7 +294,8 @@ enum governor_effect governor_refused(struct governor *governor, struct governor
 {
     enum governor_effect reached = governor_reached(governor, now);
     recent_note(governor, &governor->recent.refusals, now);
-    /* Also of a request that it had taken on: an answer may break off because there is too much to do. */
+    /* Also of a request that it had taken on: an answer may break off because there is too
+     * much to do. */
     bool news = ticket->state == TICKET_IN_FLIGHT && ticket->step == governor->step;
     ticket->answer = TICKET_ANSWERED;
     size_t percent = refused_percent(governor);
@@ -300,8 +304,8 @@ enum governor_effect governor_refused(struct governor *governor, struct governor
     int64_t pause = retry_after_ms < RETRY_AFTER_MAX_MS ? retry_after_ms : RETRY_AFTER_MAX_MS;
     if (news)
         step_down(governor);
-    /* "At once" from a provider that has just refused is no time to wait either. Where most requests are taken on, fewer at
-     * once are enough. */
+    /* "At once" from a provider that has just refused is no time to wait either. Where most
+     * requests are taken on, fewer at once are enough. */
     if (pause <= 0 && news && percent >= FAR_PERCENT) {
         pause = governor->next_pause;
         governor->next_pause =
@@ -317,7 +321,7 @@ enum governor_effect governor_refused(struct governor *governor, struct governor
     return GOVERNOR_PAUSED;
 }
 
-/* --- in and out ------------------------------------------------------------------------------ */
+/* --- in and out ----------------------------------------------------------------------------- */
 
 enum governor_entry governor_enter(struct governor *governor, struct governor_ticket *ticket,
                                    struct str owner, uint32_t agent_no, int64_t now)

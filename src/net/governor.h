@@ -1,23 +1,25 @@
-/* Decides when a request to a provider may leave: one governor per provider, for all agents of the
- * process. Pure: the caller brings the time, in milliseconds of any clock that does not run back.
- * governor_port.h puts it in front of a model port.
+/* Decides when a request to a provider may leave: one governor per provider, for all agents of
+ * the process. Pure: the caller brings the time, in milliseconds of any clock that does not
+ * run back. governor_port.h puts it in front of a model port.
  *
- * How many at once: the limit starts at `first` and grows by one with each request that the provider
- * takes on, so it doubles with each round trip, until the provider has too much to do; from then on
- * by a sixteenth, at least one, with each full round. Overload is a refusal (429, 503, 529) while more than a few percent of
- * the recent answers are refusals: it lowers the limit and pauses everybody, for as long as the
- * provider asks or for a pause that doubles. Only requests that were admitted after the last step
- * count for the next one, so a burst that is refused as a whole is one step down. A single refusal
- * among many answers, and failures that say nothing about the load (500, 502, a broken or hanging
- * answer), change nothing for others. While requests wait much longer for their first byte than the
- * quickest did, the limit does not grow.
+ * How many at once: the limit starts at `first` and grows by one with each request that the
+ * provider takes on, so it doubles with each round trip, until the provider has too much to
+ * do; from then on by a sixteenth, at least one, with each full round. Overload is a refusal
+ * (429, 503, 529) while more than a few percent of the recent answers are refusals: it lowers
+ * the limit and pauses everybody, for as long as the provider asks or for a pause that
+ * doubles. Only requests that were admitted after the last step count for the next one, so a
+ * burst that is refused as a whole is one step down. A single refusal among many answers, and
+ * failures that say nothing about the load (500, 502, a broken or hanging answer), change
+ * nothing for others. While requests wait much longer for their first byte than the quickest
+ * did, the limit does not grow.
  *
- * A provider that cannot be reached, while nobody gets through, is down: one request at a time leaves
- * as a probe, a second after the last one failed, until something is answered.
+ * A provider that cannot be reached, while nobody gets through, is down: one request at a time
+ * leaves as a probe, a second after the last one failed, until something is answered.
  *
- * Who is next: owners (runs) take turns; within an owner its agents take turns; within an agent the
- * first comes first. Nobody waits for ever: whatever is in flight ends by its own deadlines, a
- * pause is at most a minute, and so is the time between two probes. Every operation takes constant time, however many wait. */
+ * Who is next: owners (runs) take turns; within an owner its agents take turns; within an
+ * agent the first comes first. Nobody waits for ever: whatever is in flight ends by its own
+ * deadlines, a pause is at most a minute, and so is the time between two probes. Every
+ * operation takes constant time, however many wait. */
 #ifndef CADRE_NET_GOVERNOR_H
 #define CADRE_NET_GOVERNOR_H
 
@@ -30,9 +32,9 @@ struct governor_limits {
     size_t maximum; /* at least 1 */
 };
 
-/* 64: above what nearly all runs ask for at once, so they never wait before a provider has said no;
- * and a provider that does say no has at most 64 requests to refuse. Ten thousand are reached in
- * eight round trips. */
+/* 64: above what nearly all runs ask for at once, so they never wait before a provider has
+ * said no; and a provider that does say no has at most 64 requests to refuse. Ten thousand are
+ * reached in eight round trips. */
 #define GOVERNOR_LIMITS ((struct governor_limits){.first = 64, .maximum = 10000})
 
 #define GOVERNOR_PAUSE_FIRST_MS 500 /* where the provider names no time; doubles … */
@@ -47,8 +49,8 @@ struct governor_link {
 
 struct governor_agent; /* an agent with requests that wait */
 
-/* One request, embedded in the caller's own record. Zeroed before governor_enter; must stay where it
- * is until governor_leave. */
+/* One request, embedded in the caller's own record. Zeroed before governor_enter; must stay
+ * where it is until governor_leave. */
 struct governor_ticket {
     struct governor_link link; /* first: they are cast into each other */
     struct governor_agent *agent;
@@ -91,7 +93,8 @@ enum governor_entry governor_enter(struct governor *governor, struct governor_ti
 /* The next that may leave, now in flight; NULL when none may. To be called until NULL after each
  * governor_leave, when the limit grew, and when the time of governor_wake has come. */
 struct governor_ticket *governor_admit(struct governor *governor, int64_t now) NODISCARD;
-/* When governor_admit is worth calling although nothing left; INT64_MAX: not before something does. */
+/* When governor_admit is worth calling although nothing left; INT64_MAX: not before something
+ * does. */
 int64_t governor_wake(const struct governor *governor, int64_t now);
 
 /* What a piece of news did to everybody. PAUSED: a pause began; one that only gets longer is
@@ -100,8 +103,8 @@ enum governor_effect { GOVERNOR_AS_BEFORE, GOVERNOR_GREW, GOVERNOR_PAUSED };
 /* The provider works on the request: the first sign of that counts, others are ignored. */
 enum governor_effect governor_taken_on(struct governor *governor, struct governor_ticket *ticket,
                                        int64_t now);
-/* The provider refused it for the moment, or gave up in the middle of an answer because it has too much to do.
- * retry_after_ms: what it asked for, -1 for nothing. */
+/* The provider refused it for the moment, or gave up in the middle of an answer because it has
+ * too much to do. retry_after_ms: what it asked for, -1 for nothing. */
 enum governor_effect governor_refused(struct governor *governor, struct governor_ticket *ticket,
                                       int http_status, int64_t retry_after_ms, int64_t now);
 /* The provider answered with a failure that says nothing about its load. GREW: it was down. */
@@ -110,7 +113,8 @@ enum governor_effect governor_reached(struct governor *governor, int64_t now);
 enum governor_loss { GOVERNOR_NO_CONNECTION, GOVERNOR_BROKEN };
 enum governor_effect governor_unreached(struct governor *governor, enum governor_loss loss,
                                         int64_t now);
-/* For how long nobody is admitted, because the provider asked for that or has too much to do; 0: there is no pause. */
+/* For how long nobody is admitted, because the provider asked for that or has too much to do;
+ * 0: there is no pause. */
 int64_t governor_pause_left(const struct governor *governor, int64_t now);
 /* The request is over, or does not want to wait any longer. */
 void governor_leave(struct governor *governor, struct governor_ticket *ticket);

@@ -1,4 +1,5 @@
-/* Clocks: deadlines stand still while an agent waits for a slot or its provider, and while it only waits for children that do. */
+/* Clocks: deadlines stand still while an agent waits for a slot or its provider, and while it
+ * only waits for children that do. */
 #include "run_fixture.h"
 
 #define WALL 60000

@@ -1,4 +1,5 @@
-/* A provider's trouble: how long a request is tried again, when the run parks, and which models of a pool are left out. */
+/* A provider's trouble: how long a request is tried again, when the run parks, and which
+ * models of a pool are left out. */
 #include "run_fixture.h"
 
 #define MINUTE 60000
@@ -52,7 +53,7 @@ static void fail_on(struct rig *rig)
     }
 }
 
-/* --- patience ---------------------------------------------------------------------------------------- */
+/* --- patience ------------------------------------------------------------------------------- */
 
 static void a_provider_that_answered_is_tried_for_as_long_as_patience_lasts(void **state)
 {
@@ -218,7 +219,7 @@ static void a_request_that_was_admitted_counts_again(void **state)
     assert_int_equal(rig_agent(rig, 0)->stopping, OUTCOME_TIMEOUT);
 }
 
-/* --- pools -------------------------------------------------------------------------------------------- */
+/* --- pools ---------------------------------------------------------------------------------- */
 
 /* Three models of three providers, in a pool. */
 static void pool(struct rig *rig)

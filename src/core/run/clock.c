@@ -1,13 +1,14 @@
-/* An agent's clock: its wall and attempt deadlines count only while it, or a child that it waits for, can work. The clock stands
- * still while the agent waits for a slot or for its provider, and while it only waits for children whose clocks stand still.
- * Called by apply.c after each event: whether a clock stands is folded state. Pure. */
+/* An agent's clock: its wall and attempt deadlines count only while it, or a child that it
+ * waits for, can work. The clock stands still while the agent waits for a slot or for its
+ * provider, and while it only waits for children whose clocks stand still. Called by apply.c
+ * after each event: whether a clock stands is folded state. Pure. */
 #include "core/run/state.h"
 
 /* Deadlines that a standing clock holds back. */
 static const bool counts[TIMER_COUNT] = {[TIMER_WALL] = true, [TIMER_ATTEMPT] = true};
 
-/* Waits for something that no time limit of its own may end. A child that is done, or waits for its turn to be merged, keeps
- * nobody's clock running. */
+/* Waits for something that no time limit of its own may end. A child that is done, or waits
+ * for its turn to be merged, keeps nobody's clock running. */
 static bool waits(const struct agent *agent)
 {
     switch (agent->phase) {
@@ -79,7 +80,8 @@ static void clock_set(struct run *run, struct agent *agent, bool stands, int64_t
 
 void clock_update(struct run *run, struct agent *agent, int64_t now)
 {
-    /* The parent is looked at even where nothing changed here: the event may have opened or ended what it waits for. */
+    /* The parent is looked at even where nothing changed here: the event may have opened or
+     * ended what it waits for. */
     for (bool changed = true, first = true; changed || first; first = false) {
         bool counted = agent->clock.counted, stands = clock_stands(agent);
         changed = stands != agent->clock.stands;

@@ -1,6 +1,6 @@
-/* A provider's trouble: which models of a pool are left out, for how long a request is tried again, and when the run parks.
- * What is known of providers is state of the run, derived from model.failed and model.replied: it holds for all agents together.
- * Pure. */
+/* A provider's trouble: which models of a pool are left out, for how long a request is tried
+ * again, and when the run parks. What is known of providers is state of the run, derived from
+ * model.failed and model.replied: it holds for all agents together. Pure. */
 #include "base/mark.h"
 #include "base/utf8.h"
 #include "core/run/apply.h"
@@ -11,7 +11,7 @@
 #define REASON_BYTES 300        /* of an error, kept for each model that is left out */
 #define FOR_THE_RUN INT64_MAX
 
-/* --- what is known ----------------------------------------------------------------------------------------------------- */
+/* --- what is known -------------------------------------------------------------------------- */
 
 void members_open(struct run *run)
 {
@@ -42,8 +42,8 @@ static struct member *provider_of(const struct run *run, struct str name)
     return NULL;
 }
 
-/* Whether a failure with this status comes from a server that speaks the API. A good status with a body that cannot be read
- * does not: it may be any web page. */
+/* Whether a failure with this status comes from a server that speaks the API. A good status
+ * with a body that cannot be read does not: it may be any web page. */
 static bool is_answer(int64_t status)
 {
     return status >= 400;
@@ -103,7 +103,7 @@ void members_print(const struct run *run, struct buf *out)
     }
 }
 
-/* --- a request's own trouble ------------------------------------------------------------------------------------------- */
+/* --- a request's own trouble ---------------------------------------------------------------- */
 
 void patience_forget(struct run *run, struct agent *agent)
 {
@@ -145,9 +145,10 @@ void patience_anew(struct run *run)
         run->members[i].failing_since = 0;
 }
 
-/* --- pools --------------------------------------------------------------------------------------------------------------- */
+/* --- pools ---------------------------------------------------------------------------------- */
 
-/* The models that may answer for the agent: the contract's, then those behind it in its pool. STR_NONE behind the last. */
+/* The models that may answer for the agent: the contract's, then those behind it in its pool.
+ * STR_NONE behind the last. */
 static struct str candidate(const struct run *run, const struct agent *agent, size_t at)
 {
     const struct pool *pool = settings_pool(&run->settings, agent->contract.model.pool);
@@ -230,9 +231,10 @@ struct str pool_error(struct deciding *d, const struct agent *agent, struct str 
     return text;
 }
 
-/* --- what follows from a failure ----------------------------------------------------------------------------------------- */
+/* --- what follows from a failure ------------------------------------------------------------ */
 
-/* When models that never answered have had their time; 0: one of those that may be asked has answered. */
+/* When models that never answered have had their time; 0: one of those that may be asked has
+ * answered. */
 static int64_t unanswered_until(const struct deciding *d, const struct agent *agent,
                                 const struct model_failure *failure)
 {
