@@ -187,7 +187,7 @@ static void the_prompt_tells_the_time_that_holds(void **state)
     derive_ok(f);
     contract_brief(&f->child, STR_NONE, &text);
     assert_non_null(
-        strstr(arena_copy(&f->arena, buf_view(&text)).p, "You have at most 900 seconds."));
+        strstr(arena_copy(&f->arena, buf_view(&text)).p, "You have at most 15 minutes."));
     buf_clear(&text);
     f->request.asked.wall_ms = 200000;
     derive_ok(f);

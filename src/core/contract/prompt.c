@@ -8,6 +8,8 @@
 #include "base/utf8.h"
 #include "core/contract/contract.h"
 
+#define MINUTE_MS 60000
+
 static void block(struct buf *out, const char *title, struct str text)
 {
     if (text.n == 0)
@@ -42,6 +44,14 @@ static void workplace(const struct contract *contract, struct buf *out)
     buf_text(out, paths->n > 0 ? "\n" : "nothing\n");
 }
 
+/* Rounded up: what is left of the parent's time differs by a little each time, and equal children get equal prompts. */
+static void whole_minutes(int64_t ms, struct buf *out)
+{
+    int64_t minutes = (ms + MINUTE_MS - 1) / MINUTE_MS;
+    buf_printf(out, "You have at most %lld minute%s.\n", (long long)minutes,
+               minutes == 1 ? "" : "s");
+}
+
 static void budget(const struct contract *contract, struct buf *out)
 {
     const struct limits *limits = &contract->execution.budget;
@@ -53,8 +63,7 @@ static void budget(const struct contract *contract, struct buf *out)
     if (limits->wall_ms != UNLIMITED)
         buf_printf(out, "You have %lld seconds.\n", (long long)(limits->wall_ms / 1000));
     else if (contract->execution.max_wall_ms > 0)
-        buf_printf(out, "You have at most %lld seconds.\n",
-                   (long long)(contract->execution.max_wall_ms / 1000));
+        whole_minutes(contract->execution.max_wall_ms, out);
 }
 
 void contract_prompt_schema(const struct contract *contract, struct buf *out)
