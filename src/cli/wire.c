@@ -512,6 +512,7 @@ int wire_engine(struct wire *wire, uv_loop_t *loop, const struct engine_watch *w
         .user = wire,
         .watch = *watch,
         .now = clock_now_ms,
+        .suspended = clock_suspended_ms,
         .entropy = random_bytes,
         .denied_paths = wire->denied,
         .denied_count = wire->denied_count,

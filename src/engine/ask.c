@@ -111,7 +111,7 @@ static void on_delta(void *user, struct str text)
     struct asking *asking = user;
     struct live *live = flight_live(&asking->flight);
     if (asking->first_text_at == 0)
-        asking->first_text_at = asking->flight.engine->config.now();
+        asking->first_text_at = engine_now(asking->flight.engine);
     if (live != NULL && live->engine->config.watch.delta != NULL)
         live->engine->config.watch.delta(live->engine->config.watch.user, id_str(&live->id),
                                          asking->flight.agent_no, text);
@@ -141,7 +141,7 @@ static void on_waiting(void *user, struct str reason)
     else
         flight_waits(&asking->flight);
     snprintf(asking->reason, sizeof asking->reason, "%.*s", STR_FMT(reason));
-    asking->left_at = reason.n == 0 ? asking->flight.engine->config.now() : 0;
+    asking->left_at = reason.n == 0 ? engine_now(asking->flight.engine) : 0;
     if (live != NULL && live->engine->config.watch.waiting != NULL)
         live->engine->config.watch.waiting(live->engine->config.watch.user, id_str(&live->id),
                                            asking->flight.agent_no, reason);
@@ -166,7 +166,7 @@ static void answer(struct flight *flight, const struct asking *asking,
 {
     struct live *live = flight_live(flight);
     struct input input = {.kind = reply != NULL ? INPUT_REPLY : INPUT_FAILURE,
-                          .now = flight->engine->config.now(),
+                          .now = engine_now(flight->engine),
                           .agent_no = flight->agent_no,
                           .call_id = flight->call_id,
                           .reply = reply,
@@ -210,7 +210,7 @@ static void report_one(struct live *live, struct asking *asking, int64_t now)
 
 void ask_report(struct live *live)
 {
-    int64_t now = live->engine->config.now();
+    int64_t now = engine_now(live->engine);
     if (now - live->reported_at < REPORT_MS && now >= live->reported_at)
         return;
     live->reported_at = now;
@@ -314,7 +314,7 @@ void ask_start(struct live *live, const struct effect *effect)
         .calls = model->text_tool_calls == TEXT_CALLS_READ ? REQUEST_CALLS_IN_TEXT
                                                            : REQUEST_CALLS_STRUCTURED,
         .at_a_pause =
-            run_fallback(run, agent, engine->config.now()).n > 0 ? REQUEST_MOVES_ON : REQUEST_WAITS,
+            run_fallback(run, agent, engine_now(engine)).n > 0 ? REQUEST_MOVES_ON : REQUEST_WAITS,
         .deadlines = deadlines,
         .owner = id_str(&live->id),
         .agent_no = agent->no,
@@ -328,7 +328,7 @@ void ask_start(struct live *live, const struct effect *effect)
     if (asking == NULL)
         abort();
     asking->ops = port.ops;
-    asking->asked_at = asking->left_at = engine->config.now();
+    asking->asked_at = asking->left_at = engine_now(engine);
     struct model_callbacks callbacks = {.delta = on_delta,
                                         .reasoning = on_reasoning,
                                         .done = on_done,

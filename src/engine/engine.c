@@ -98,6 +98,18 @@ static void on_heartbeat(uv_timer_t *timer)
 
 /* --- the engine itself ------------------------------------------------------------------------------------------------------------------------- */
 
+static int64_t suspended_ms(const struct engine *engine)
+{
+    return engine->config.suspended != NULL ? engine->config.suspended() : 0;
+}
+
+int64_t engine_now(const struct engine *engine)
+{
+    int64_t slept = suspended_ms(engine) - engine->suspended;
+    /* Less than a second is how far the two readings of the clocks lie apart. */
+    return engine->config.now() - (slept >= 1000 ? slept : 0);
+}
+
 int engine_new(const struct engine_config *config, struct engine **out, struct err *err)
 {
     uint8_t entropy[10];
@@ -105,6 +117,7 @@ int engine_new(const struct engine_config *config, struct engine **out, struct e
     if (engine == NULL)
         abort();
     engine->config = *config;
+    engine->suspended = suspended_ms(engine);
     arena_init(&engine->arena);
     map_init(&engine->lives);
     engine->store_path = arena_copy(&engine->arena, config->store_path);
@@ -198,7 +211,7 @@ int engine_run(struct engine *engine, const struct engine_start *start, struct i
 {
     uint8_t entropy[10];
     engine->config.entropy(entropy, sizeof entropy);
-    *run_id = id_make(engine->config.now(), entropy);
+    *run_id = id_make(engine_now(engine), entropy);
     struct task *task = task_new(engine, id_str(run_id));
     task->kind = TASK_START;
     print_start(start, &task->body);

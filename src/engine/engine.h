@@ -57,6 +57,8 @@ struct engine_config {
     void *user;
     struct engine_watch watch;
     int64_t (*now)(void); /* milliseconds since 1970 */
+    /* Milliseconds that this machine was suspended since it was started. A run's deadlines do not count them. NULL: none. */
+    int64_t (*suspended)(void);
     void (*entropy)(void *bytes, size_t n);
     const struct str
         *denied_paths; /* absolute directories that no tool may read or write (the store's) */

@@ -6,7 +6,7 @@
 
 void flight_alive(struct flight *flight)
 {
-    atomic_store(&flight->alive_at, flight->engine->config.now());
+    atomic_store(&flight->alive_at, engine_now(flight->engine));
 }
 
 void flight_waits(struct flight *flight)
@@ -70,7 +70,7 @@ static void arm(struct live *live, int64_t now)
 static void on_timer(uv_timer_t *timer)
 {
     struct live *live = timer->data;
-    int64_t now = live->engine->config.now();
+    int64_t now = engine_now(live->engine);
     struct flight *flight;
     while (!live->ending && live->pump != NULL && (flight = find_due(live, now)) != NULL) {
         struct input input = {.kind = INPUT_SILENT,

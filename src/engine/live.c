@@ -60,7 +60,7 @@ static void on_deadline(uv_timer_t *timer);
 
 void live_arm(struct live *live)
 {
-    int64_t at = run_deadline(pump_run(live->pump)), now = live->engine->config.now();
+    int64_t at = run_deadline(pump_run(live->pump)), now = engine_now(live->engine);
     if (live->ending || at == INT64_MAX)
         uv_timer_stop(live->timer);
     else
@@ -83,7 +83,7 @@ static void on_deadline(uv_timer_t *timer)
 {
     struct live *live = timer->data;
     ask_report(live); /* the deadline may be one that has to stand still */
-    struct input input = {.kind = INPUT_TICK, .now = live->engine->config.now()};
+    struct input input = {.kind = INPUT_TICK, .now = engine_now(live->engine)};
     live_input(live, &input);
 }
 

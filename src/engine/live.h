@@ -55,6 +55,7 @@ struct live {
 struct engine {
     struct engine_config config;
     struct str store_path, owner;
+    int64_t suspended; /* when the engine was made */
     struct arena arena;
     struct journal *journal;
     struct crew *crew;    /* threads for long calls */
@@ -66,6 +67,9 @@ struct engine {
     size_t flights; /* effects under way, of runs that are gone too */
 };
 
+/* The time of runs: wall time, less what the machine was suspended since the engine was made. Any thread. Leases and
+ * the inbox have wall time: other processes compare it. */
+int64_t engine_now(const struct engine *engine);
 struct live *engine_live(struct engine *engine, struct str run_id);
 struct live *live_new(struct engine *engine, struct str run_id);
 void live_open(struct live *live, struct run *run,

@@ -94,7 +94,7 @@ static void feed_messages(struct live *live, const struct task *task)
             continue;
         live->inbox_seen = message->id;
         struct input input = {.kind = INPUT_INBOX,
-                              .now = live->engine->config.now(),
+                              .now = engine_now(live->engine),
                               .inbox_id = message->id,
                               .message_kind = message->kind,
                               .body = message->body,
@@ -290,7 +290,7 @@ void take_done(void *user)
         live_end(live);
     } else {
         struct input input = {.kind = INPUT_RESUME,
-                              .now = live->engine->config.now(),
+                              .now = engine_now(live->engine),
                               .owner = live->engine->owner,
                               .epoch = live->epoch,
                               .alive_at = task->alive_at};

@@ -62,7 +62,7 @@ void tree_work_set(struct work *work, const struct live *live, const struct effe
         .copy = str_is(agent->tree->strategy, "copy") ? TREE_IS_COPY : TREE_IS_CHECKOUT,
         .message = commit_message(work, run, agent),
         .dirty = run_settings(run)->refuse_dirty == SWITCH_ON ? VCS_REFUSE : VCS_SNAPSHOT,
-        .now_ms = live->engine->config.now(),
+        .now_ms = engine_now(live->engine),
         .whose = agent->no == 0 ? TREE_OF_ROOT : TREE_OF_CHILD,
     };
     atomic_init(&tree->never, false);

@@ -8,7 +8,7 @@
 static void finish(struct work *work)
 {
     struct live *live = flight_live(&work->flight);
-    work->input.now = work->flight.engine->config.now();
+    work->input.now = engine_now(work->flight.engine);
     work->input.agent_no = work->flight.agent_no;
     work->input.call_id = work->flight.call_id;
     work->input.text = buf_view(&work->text);
@@ -151,7 +151,7 @@ void work_start(struct live *live, const struct effect *effect)
         .progress = on_progress,
         .progress_user = work,
         .cancelled = &work->cancelled,
-        .time_left_ms = time_left(agent, engine->config.now()),
+        .time_left_ms = time_left(agent, engine_now(engine)),
         .max_result = (size_t)effect->max_result,
         .arena = &work->arena};
     work->note.user = work;

@@ -115,6 +115,19 @@ static void on_guard(uv_timer_t *timer)
 
 /* --- the house ------------------------------------------------------------------------------------- */
 
+/* How far the test moves the wall clock ahead, and for how long the machine is then said to have slept. */
+static int64_t wall_ahead, machine_slept;
+
+static int64_t test_now(void)
+{
+    return clock_now_ms() + wall_ahead;
+}
+
+static int64_t test_suspended(void)
+{
+    return machine_slept;
+}
+
 static struct engine *engine_open(struct house *house)
 {
     struct engine *engine = NULL;
@@ -131,7 +144,8 @@ static struct engine *engine_open(struct house *house)
                                              .question = on_question,
                                              .end = on_end,
                                              .user = house},
-                                   .now = clock_now_ms,
+                                   .now = test_now,
+                                   .suspended = test_suspended,
                                    .entropy = random_bytes};
     if (engine_new(&config, &engine, &err) != 0)
         fail_msg("%s", err.message);
@@ -168,6 +182,7 @@ static int setup(void **state)
     snprintf(house->workspace, sizeof house->workspace, "%s/work", house->top);
     assert_int_equal(mkdir(house->workspace, 0777), 0);
     snprintf(house->store_path, sizeof house->store_path, "%s/state/cadre.db", house->top);
+    wall_ahead = machine_slept = 0;
     arena_init(&house->arena);
     buf_init(&house->result, 1 << 20);
     house->asker = ASKER_ROOT;
@@ -480,6 +495,25 @@ static void a_run_has_one_owner(void **state)
     assert_int_equal(engine_active(house->engine), 1);
 }
 
+static void sleep_for_an_hour(struct house *house)
+{
+    wall_ahead = machine_slept = 3600000;
+}
+
+static void a_machine_that_sleeps_does_not_use_up_the_time_of_a_run(void **state)
+{
+    struct house *house = *state;
+    serve(house, PARENT CHILD_READS);
+    house->on_type = "agent.subagent_started";
+    house->on_agent = 1;
+    house->on_event = sleep_for_an_hour;
+    run_task(house, "whole");
+    until_ends(house, 1);
+    assert_null(house->on_type);
+    assert_int_equal(house->status, RUN_COMPLETED);
+    check_log(house, 1);
+}
+
 static void an_unknown_run_cannot_be_resumed(void **state)
 {
     struct house *house = *state;
@@ -572,6 +606,7 @@ int main(void)
         TEST(a_run_that_is_let_go_before_it_began_can_be_resumed),
         TEST(a_run_that_ended_is_not_run_again),
         TEST(a_run_has_one_owner),
+        TEST(a_machine_that_sleeps_does_not_use_up_the_time_of_a_run),
         TEST(an_unknown_run_cannot_be_resumed),
         TEST(a_person_is_asked_and_the_answer_lets_the_call_run),
         TEST(a_workspace_that_is_gone_is_an_error_and_not_a_hang),
