@@ -4,6 +4,7 @@
 #include "cli/planned.h"
 #include "cli/question.h"
 #include "cli/starting.h"
+#include "cli/windows.h"
 #include "core/contract/schema.h"
 
 #define SCHEMA_FILE_MAX (1 << 20)
@@ -148,6 +149,7 @@ static enum exit_code carry_out(struct invocation *invocation, const struct orde
         planned_warn(&invocation->output, &wire_config(wire)->settings,
                      questions_asker(&invocation->output), order->steps);
     if (arguments_has(arguments, "dry-run")) {
+        windows_ask(wire);
         code = dryrun_show(invocation, wire, order->task, order->steps);
     } else {
         struct drive drive = starting_drive(wire, order->task);

@@ -22,8 +22,6 @@ struct drive {
     struct str model;             /* for the first line: what the provider calls it, */
     struct str source;            /* and where it is from */
     int64_t cap_nano, timeout_ms; /* UNLIMITED */
-    int64_t window;               /* of the model; 0: not told */
-    const char *window_source;    /* "the server" */
     enum { DRIVE_PRICED, DRIVE_UNPRICED } prices;
 };
 

@@ -3,6 +3,13 @@
 
 #include "cli/text.h"
 
+/* The model of a run that starts; its server may have told its window since the command line was read. */
+static const struct model_settings *opening_model(const struct drive *drive)
+{
+    const struct settings *settings = &wire_config(drive->wire)->settings;
+    return drive->kind == DRIVE_START ? settings_model(settings, settings->default_model) : NULL;
+}
+
 void opening_json(struct output *output, const struct drive *drive, const struct id *run_id)
 {
     struct buf line;
@@ -24,9 +31,10 @@ void opening_json(struct output *output, const struct drive *drive, const struct
         jw_int(&w, drive->timeout_ms);
     else
         jw_null(&w);
-    if (drive->window > 0) {
-        jw_kint(&w, "window", drive->window);
-        jw_ktext(&w, "window_source", drive->window_source);
+    const struct model_settings *model = opening_model(drive);
+    if (model != NULL) {
+        jw_kint(&w, "window", model->max_context_tokens);
+        jw_ktext(&w, "window_source", config_window_text(wire_config(drive->wire), model));
     }
     jw_end_object(&w);
     output_json(output, &line);
@@ -47,8 +55,10 @@ void opening_line(struct output *output, const struct drive *drive, const struct
     }
     if (drive->cap_nano < 0 && drive->prices == DRIVE_UNPRICED)
         buf_text(&cap, "; no price is known, so no cost limit holds");
-    if (drive->window > 0)
-        buf_printf(&cap, "; window %lld, from %s", (long long)drive->window, drive->window_source);
+    const struct model_settings *model = opening_model(drive);
+    if (model != NULL)
+        buf_printf(&cap, "; window %lld, from %s", (long long)model->max_context_tokens,
+                   config_window_text(wire_config(drive->wire), model));
     output_print(output, "model ");
     output_styled(output, STYLE_BOLD, drive->model);
     output_print(output, " from ");

@@ -109,7 +109,7 @@ static int choose_model(struct wire *wire, const struct arguments *arguments, st
     if (wire_recordings(wire, err) != 0)
         return -1;
     if (recording.p == NULL)
-        windows_ask(wire);
+        wire_meanwhile(wire, windows_ask);
     return record.p != NULL ? wire_record(wire, record, err) : 0;
 }
 
@@ -146,8 +146,6 @@ struct drive starting_drive(struct wire *wire, struct str task)
         .source = config->model_source,
         .cap_nano = config->settings.root.cost_nano,
         .timeout_ms = config->settings.root.wall_ms,
-        .window = model != NULL ? model->max_context_tokens : 0,
-        .window_source = model != NULL ? config_window_text(config, model) : "",
         .prices =
             model != NULL && model->price_in_nano == UNLIMITED ? DRIVE_UNPRICED : DRIVE_PRICED,
     };

@@ -58,8 +58,9 @@ struct wire {
     struct replay_shelf shelf;
     struct record *record; /* NULL: nothing is recorded */
     struct tool_services services;
-    struct gateway_headers headers; /* of the request that is being made */
-    struct key_ring *keys;          /* NULL: no provider has a key helper */
+    struct gateway_headers headers;       /* of the request that is being made */
+    struct key_ring *keys;                /* NULL: no provider has a key helper */
+    void (*meanwhile)(struct wire *wire); /* NULL: nothing */
     wire_warning *warning;
     void *warning_user;
 };
@@ -198,6 +199,11 @@ int wire_local_model(struct wire *wire, struct str base_url, struct str model, s
 
 /* --- recordings
  * --------------------------------------------------------------------------------------- */
+
+void wire_meanwhile(struct wire *wire, void (*work)(struct wire *wire))
+{
+    wire->meanwhile = work;
+}
 
 void wire_listen(struct wire *wire, wire_warning *warning, void *user)
 {
@@ -489,6 +495,8 @@ static int prepare(void *user, struct err *err)
     warn_of_missing_walls(wire);
     raise_descriptor_limit();
     wire->http_ready = http_global_init(err) == 0;
+    if (wire->http_ready && wire->meanwhile != NULL)
+        wire->meanwhile(wire);
     return wire->http_ready ? 0 : -1;
 }
 

@@ -39,6 +39,8 @@ int wire_local_model(struct wire *wire, struct str base_url, struct str model,
 /* Who hears of what is odd but no error, on the loop's thread or before it. NULL: nobody. */
 typedef void wire_warning(void *user, struct str text);
 void wire_listen(struct wire *wire, wire_warning *warning, void *user);
+/* Work that wire_engine does while the store is opened. It may block for seconds. */
+void wire_meanwhile(struct wire *wire, void (*work)(struct wire *wire));
 /* Records every exchange of the next engine in a new file. */
 int wire_record(struct wire *wire, struct str file, struct err *err) NODISCARD;
 /* Makes every model answer from a recording. */
