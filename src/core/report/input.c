@@ -41,8 +41,11 @@ void report_input_text(const struct report_input *input, struct buf *out)
     buf_printf(out, "%lld tokens", (long long)input->tokens);
     if (cache->input == 0)
         return;
-    buf_printf(out, ", %lld (%.0f %%) from the cache", (long long)cache->read,
-               hit_rate(cache) * 100);
+    buf_printf(out, ", %lld", (long long)cache->read);
+    /* The rate is of requests whose answers tell what was cached. */
+    if (cache->input < input->tokens)
+        buf_printf(out, " of %lld", (long long)cache->input);
+    buf_printf(out, " (%.0f %%) from the cache", hit_rate(cache) * 100);
     if (cache->saved_nano > 0) {
         buf_text(out, ", saved ");
         add_money(out, cache->saved_nano);
