@@ -64,7 +64,7 @@ static void a_provider_that_answered_is_tried_for_as_long_as_patience_lasts(void
     assert_int_equal(run_state(rig->run), RUN_PARKED);
     assert_int_equal(rig->now - began, PATIENCE);
     rig_contains(rig_last(rig, 0, EVENT_RUN_PARKED)->reason,
-                 "p did not recover within 600 s: no server answers");
+                 "the provider did not recover within 600 s: no server answers");
     assert_int_equal(rig_count(rig, EVENT_RUN_FAILED), 0);
     /* What was never sent costs nothing. */
     assert_true(rig_agent(rig, 0)->account.spent.tokens < 20000);

@@ -307,8 +307,7 @@ void run_park(struct deciding *d, struct str model, struct str why)
     struct event *e = draft(d, 0, EVENT_RUN_PARKED);
     if (asked != NULL) {
         e->provider = keep(d, asked->provider);
-        e->reason = arena_printf(&d->out->arena, "%.*s did not recover within %lld s: %.*s",
-                                 STR_FMT(asked->provider),
+        e->reason = arena_printf(&d->out->arena, "the provider did not recover within %lld s: %.*s",
                                  (long long)(d->run->settings.patience_ms / 1000), STR_FMT(why));
     } else {
         e->reason = keep(d, why);
