@@ -111,7 +111,7 @@ bool config_window_missing(const struct config *config, size_t i)
 const char *config_window_text(const struct config *config, const struct model_settings *model)
 {
     static const char *const texts[] = {[WINDOW_DEFAULT] = "the default",
-                                        [WINDOW_KNOWN] = "built-in, " KNOWN_AS_OF,
+                                        [WINDOW_KNOWN] = ("built-in, " KNOWN_AS_OF),
                                         [WINDOW_CONFIG] = "config",
                                         [WINDOW_SERVER] = "the server"};
     return texts[origin_of(config, model)->window];
