@@ -282,7 +282,7 @@ static enum exit_code run(struct invocation *invocation)
 {
     struct wire_request request = {
         .need = WIRE_MODEL, .workspace = arguments_value(&invocation->arguments, "workspace")};
-    struct provider_address address;
+    struct provider_address address = {0};
     struct localserver found;
     struct wire *wire = NULL;
     struct err err = ERR_INIT;

@@ -89,7 +89,7 @@ int config_provider_find(struct config *config, struct str name, const struct co
     out->choice = api ? API_CHOSEN : API_ASSUMED;
     out->api = api ? api->value.text : out->preset ? str_from(out->preset->api) : STR("openai");
     const char *own = own_url(out);
-    if (!url && !own)
+    if (!url && !own && out->preset)
         return config_error(place, EXCERPT_LINE, err,
                             "provider '%.*s' needs the address of your own resource: "
                             "llm.providers.%.*s.base_url, such as %s",

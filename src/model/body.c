@@ -163,7 +163,7 @@ size_t body_part_roles(struct str messages, struct buf *out)
     static const struct str tool = {"{\"role\":\"tool\"", 14}, user = {"{\"role\":\"user\"", 14};
     struct str before = STR_NONE;
     size_t added = 0;
-    for (size_t at = 0; at < messages.n;) {
+    for (size_t at = 0; messages.p && at < messages.n;) {
         size_t end = skip_value(messages, at);
         struct str message = {messages.p + at, end - at};
         if (before.p)

@@ -447,7 +447,7 @@ uint32_t dialect_learn(struct dialect_learnt *learnt, const struct dialect *dial
     if (refused == 0 || says_any(body, overflow))
         return 0;
     learnt->accepted &= ~refused;
-    if (refused & SENDS_LIMIT) {
+    if (name && (refused & SENDS_LIMIT)) {
         if (!refuses_limit(body) || !other_limit(dialect) ||
             strcmp(name->name, dialect->limit) != 0)
             return 0;
