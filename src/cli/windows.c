@@ -17,6 +17,9 @@ static void ask(struct wire *wire, size_t i, int64_t ms)
     struct gateway_headers headers;
     struct err unused = ERR_INIT;
     struct buf key;
+    /* A helper program may ask a person, and the run's first request runs it once for all. */
+    if (bounds != NULL && bounds->api_key_cmd.state == LIST_SET)
+        return;
     buf_init(&key, 16384);
     gateway_headers_init(&headers);
     /* A key that cannot be had is told by the run's first request. */

@@ -60,7 +60,9 @@ static void arm(struct live *live, int64_t now)
 {
     int64_t next = FLIGHT_WAITS;
     for (const struct flight *flight = live->flights; flight != NULL; flight = flight->next) {
-        int64_t due = due_at(live, flight);
+        int64_t due = due_at(live, flight), limit = limit_of(live, flight);
+        if (due == FLIGHT_WAITS && limit > 0)
+            due = now + limit; /* nobody tells when it waits no longer */
         next = due > now && due < next ? due : next;
     }
     if (next != FLIGHT_WAITS)

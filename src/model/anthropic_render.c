@@ -108,6 +108,9 @@ static void extra_line(struct buf *out, const struct message *message, const str
 {
     int64_t bytes = js_get_int(entry, "text", 0);
     if (is_echo(entry)) {
+        /* A signature counts for the server that made it. */
+        if (message->origins && !str_eq(message->origins[0].provider, left->provider))
+            return;
         buf_char(out, 'A');
         js_print(entry, out);
         buf_char(out, '\n');

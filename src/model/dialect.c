@@ -2,6 +2,7 @@
  * says so. Does not send anything. Pure; loop thread. */
 #include "model/dialect.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -92,6 +93,9 @@ static const struct name {
     {"reasoning", SENDS_EFFORT | SENDS_SUMMARY, NAME_QUOTED},
     {"thinking", SENDS_THINKING, NAME_QUOTED},
     {"effort", SENDS_EFFORT, NAME_QUOTED},
+    /* Ollama, which takes reasoning_effort as its "think" (ollama/ollama#12561) */
+    {"does not support thinking", SENDS_EFFORT, NAME_BARE},
+    {"think value", SENDS_EFFORT, NAME_BARE},
     {"effort parameter", SENDS_EFFORT, NAME_BARE},
     {"output_config.effort", SENDS_EFFORT, NAME_BARE},
     {"output_config.format", SENDS_FORMAT, NAME_BARE},
@@ -135,6 +139,7 @@ static const struct {
     {SENDS_CACHE_MARKS, "messages.*.content.*.cache_control"},
 };
 
+#define LIMIT_LEAST 256 /* a lower output limit is not believed */
 #define COUNT(table) (sizeof table / sizeof table[0])
 
 /* --- what is known ---------------------------------------------------------------------------- */
@@ -385,7 +390,9 @@ static bool says_any(struct str text, const char *const *words)
 /* FastAPI's shape: {"detail":[{"loc":["body","seed"],"msg":…}]} */
 static struct str location_of(const struct js *root)
 {
-    const struct js *detail = js_get(root, "detail");
+    const struct js *detail = js_get(root, "detail"), *inner = js_get(root, "message");
+    if (!detail) /* Mistral: {"message":{"detail":[…]}} */
+        detail = js_kind(inner) == JS_OBJECT ? js_get(inner, "detail") : inner;
     const struct js *loc = js_get(js_at(js_kind(detail) == JS_ARRAY ? detail : NULL, 0), "loc");
     for (size_t i = 0; i < js_count(loc); i++) {
         struct str part = js_str(js_at(loc, i));
@@ -420,6 +427,27 @@ static bool refuses_limit(struct str body)
     return says_any(body, unknown) && !says_any(body, too_much);
 }
 
+/* The highest output limit that the server takes, where its error names one: "This model supports
+ * at most 4096 completion tokens" (OpenAI), "must be less than or equal to `4096`" (Groq),
+ * "8192 > 4096, which is the maximum allowed number of output tokens" (Anthropic). 0: not told. */
+static int64_t limit_told(struct str body, int64_t sent)
+{
+    static const char *const too_high[] = {"at most", "less than or equal",
+                                           "maximum allowed number", NULL};
+    int64_t most = 0;
+    if (!says_any(body, too_high))
+        return 0;
+    for (size_t i = 0; i < body.n;) {
+        int64_t number = 0;
+        for (; i < body.n && body.p[i] >= '0' && body.p[i] <= '9'; i++)
+            number = number < sent ? number * 10 + (body.p[i] - '0') : number;
+        if (number >= LIMIT_LEAST && number < sent && number > most)
+            most = number;
+        i++;
+    }
+    return most;
+}
+
 static const char *other_limit(const struct dialect *dialect)
 {
     if (dialect->api != DIALECT_CHAT)
@@ -448,6 +476,11 @@ uint32_t dialect_learn(struct dialect_learnt *learnt, const struct dialect *dial
         return 0;
     learnt->accepted &= ~refused;
     if (name && (refused & SENDS_LIMIT)) {
+        int64_t most = limit_told(body, dialect->output_limit);
+        if (most > 0) {
+            learnt->most = most;
+            return SENDS_LIMIT;
+        }
         if (!refuses_limit(body) || !other_limit(dialect) ||
             strcmp(name->name, dialect->limit) != 0)
             return 0;
@@ -487,8 +520,12 @@ void dialect_rewrite(const struct dialect_learnt *learnt, const struct dialect *
     for (size_t i = 0; i < COUNT(places); i++)
         if ((places[i].params & refused) && (places[i].params & ~gone) == 0)
             edits[count++] = (struct body_edit){.path = places[i].path};
+    char most[24];
+    snprintf(most, sizeof most, "%lld", (long long)learnt->most);
+    bool lower = learnt->most > 0 && learnt->most < dialect->output_limit;
     if (refused & SENDS_LIMIT)
-        edits[count++] = (struct body_edit){.path = dialect->limit, .rename = learnt->limit};
+        edits[count++] = (struct body_edit){
+            .path = dialect->limit, .rename = learnt->limit, .value = lower ? most : NULL};
     if ((refused & SENDS_THINKING) && !(gone & SENDS_THINKING))
         edits[count++] = (struct body_edit){.path = "thinking", .value = "{\"type\":\"adaptive\"}"};
     if (refused & SENDS_USER_AFTER_TOOL) {

@@ -38,6 +38,7 @@ struct dialect_learnt {
     uint32_t refused;  /* parameters */
     uint32_t accepted; /* parameters that a successful request carried */
     const char *limit; /* the output limit's name; NULL: that of the table */
+    int64_t most;      /* the highest output limit that the server takes; 0: not told */
     enum { THINKS_AS_TABLED, THINKS_ADAPTIVE } thinking;
 };
 
@@ -46,6 +47,7 @@ struct dialect {
     uint32_t left_out;      /* parameters that are not sent */
     uint32_t sent;          /* parameters in the body; the renderer sets them */
     const char *limit;      /* name of the output limit */
+    int64_t output_limit;   /* its value, as it is sent; 0: none is */
     const char *key_header; /* what stands before the key; NULL: as the API has it */
     unsigned efforts;       /* bit i: effort_names[i] is known */
     enum { THINKING_BUDGET, THINKING_ADAPTIVE } thinking;

@@ -264,6 +264,11 @@ struct str failure_words(const struct model_server *server, const struct js *roo
     return words;
 }
 
+bool failure_is_quota(int status, const struct js *root)
+{
+    return status == 429 && failure_has_kind(failure_object(root), "insufficient_quota");
+}
+
 struct str failure_status_message(const struct model_server *server, int status, struct str body,
                                   struct arena *arena)
 {
@@ -273,10 +278,12 @@ struct str failure_status_message(const struct model_server *server, int status,
     /* A web page says nothing that helps. */
     if (root || body.n == 0 || body.p[0] != '<')
         words = failure_words(server, root, body, arena);
+    /* OpenAI's error codes: an account without credit has the status of too many requests. */
+    int advised = failure_is_quota(status, root) ? 402 : status;
     js_free(root);
     const char *advice = status >= 500 ? "the server is in trouble" : NULL;
     for (size_t i = 0; i < sizeof advices / sizeof advices[0]; i++)
-        if (advices[i].status == status)
+        if (advices[i].status == advised)
             advice = advices[i].advice;
     return arena_printf(arena, "%.*s answered HTTP %d%s%.*s%s%s%s", STR_FMT(server->url), status,
                         words.n > 0 ? ": " : "", STR_FMT(words), advice ? " (" : "",

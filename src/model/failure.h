@@ -40,6 +40,8 @@ struct str failure_words(const struct model_server *server, const struct js *roo
 /* The text without the secret. */
 struct str failure_redacted(const struct model_server *server, struct str text,
                             struct arena *arena);
+/* Whether the account has no credit left: asking again does not help. root may be NULL. */
+bool failure_is_quota(int status, const struct js *root);
 /* The message for an answer with an error status. */
 struct str failure_status_message(const struct model_server *server, int status, struct str body,
                                   struct arena *arena);

@@ -137,5 +137,11 @@ void headers_secrets(const struct model_request *request, struct buf *out)
             value = (struct str){value.p + scheme.n, value.n - scheme.n};
         buf_str(out, value);
         buf_char(out, '\n');
+        /* "Basic abc", "Token token=abc": a server may quote the last part alone. */
+        for (size_t at = value.n; at-- > 0;)
+            if ((value.p[at] == ' ' || value.p[at] == '=') && value.n - at > 8) {
+                buf_add(out, value.p + at + 1, value.n - at - 1);
+                buf_char(out, '\n');
+            }
     }
 }

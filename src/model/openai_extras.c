@@ -258,11 +258,13 @@ struct str openai_extras_write(struct openai_extras *extras, const struct openai
 
 /* --- the echo --------------------------------------------------------------------------------------- */
 
-struct openai_echo openai_echo_of(const struct message *message)
+struct openai_echo openai_echo_of(const struct message *message, struct str provider)
 {
     struct err ignored = ERR_INIT;
     struct openai_echo echo = {NULL};
     if (message->role != MESSAGE_ASSISTANT || message->call_count == 0 || message->extras.n == 0)
+        return echo;
+    if (message->origins && !str_eq(message->origins[0].provider, provider))
         return echo;
     echo.document = js_parse(message->extras, &ignored);
     if (!str_is(js_get_str(echo.document, "api"), OPENAI_EXTRAS_API))

@@ -54,7 +54,7 @@ struct str openai_extras_write(struct openai_extras *extras, const struct openai
 struct openai_echo {
     struct js *document; /* NULL: nothing */
 };
-struct openai_echo openai_echo_of(const struct message *message);
+struct openai_echo openai_echo_of(const struct message *message, struct str provider);
 void openai_echo_release(struct openai_echo *echo);
 /* Writes the members of the message, or of its call at i, into the object that is open. */
 void openai_echo_message(const struct openai_echo *echo, struct jw *w);

@@ -62,7 +62,7 @@ void openai_render_group(const struct message_group *group, struct buf *out)
     const struct message *message = &group->messages[0];
     char id[CALL_ID_DERIVED];
     struct jw w;
-    struct openai_echo echo = openai_echo_of(message);
+    struct openai_echo echo = openai_echo_of(message, group->provider);
     if (out->n > 0)
         buf_char(out, ',');
     jw_init(&w, out);

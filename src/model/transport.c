@@ -178,6 +178,8 @@ static void read_refusal(const struct model_call *call, struct decoder *decoder,
     struct str body = buf_view(&call->error_body);
     struct js *root = js_parse(body, &ignored);
     struct trouble trouble = trouble_read(status, root, body);
+    if (trouble.kind == TROUBLE_NONE && failure_is_quota(status, root))
+        trouble.kind = TROUBLE_FINAL;
     js_free(root);
     failure->class = trouble.kind != TROUBLE_NONE ? ERR_PROVIDER : failure_status_class(status);
     failure->trouble = trouble.kind;
@@ -228,7 +230,7 @@ static bool send_again(struct model_call *call, uint32_t refused)
     call->tried |= refused;
     call->rounds++;
     call->dialect.sent &= ~(refused & ~(uint32_t)SENDS_LIMIT);
-    if (refused & SENDS_LIMIT)
+    if ((refused & SENDS_LIMIT) && call->learnt->limit)
         call->dialect.limit = call->learnt->limit;
     buf_clear(&call->error_body);
     return send_kept(call, &err) == 0;
@@ -260,7 +262,9 @@ static void on_done(void *user, const struct http_transfer *transfer,
     if (whole)
         failure = (struct model_failure){
             .partial = reply.text, .usage = reply.usage, .window = -1, .needed = -1};
-    failure.http_status = result->status;
+    /* An error inside of a good answer, before any of it: the same as a status. */
+    failure.http_status =
+        failure.load_status > 0 && failure.partial.n == 0 ? failure.load_status : result->status;
     failure.server_request = server_request(transfer, decoder);
     failure.retry_after_ms = -1;
     failure.sent = result->sent == HTTP_UNSENT ? REQUEST_UNSENT : REQUEST_SENT;
@@ -367,11 +371,15 @@ static int add_extra(struct model_call *call, const struct model_request *reques
 static int render(struct model_call *call, const struct model_request *request, struct buf *body,
                   struct err *err)
 {
+    struct model_request sent = *request;
     call->learnt = dialects_of(&call->client->dialects, request);
     dialect_resolve(call->api->dialect, request, call->learnt, &call->dialect);
+    if (call->learnt && call->learnt->most > 0 && sent.max_output_tokens > call->learnt->most)
+        sent.max_output_tokens = call->learnt->most;
+    call->dialect.output_limit = sent.max_output_tokens;
     buf_expect(body, body_estimate(request));
-    call->api->body(request, &call->dialect, body);
-    return add_extra(call, request, body, err);
+    call->api->body(&sent, &call->dialect, body);
+    return add_extra(call, &sent, body, err);
 }
 
 static int http_send(struct model_call *call, struct str url, const struct headers *headers,

@@ -268,7 +268,5 @@ struct trouble trouble_read(int status, const struct js *root, struct str body)
         return (struct trouble){TROUBLE_FINAL, -1, -1};
     if (!told && status == 413)
         found.kind = TROUBLE_OVERFLOW;
-    if (found.window >= 0 && found.needed <= found.window)
-        found.needed = -1;
     return found;
 }

@@ -267,6 +267,10 @@ static void on_reasoning(void *user, struct str text)
 static void on_progress(void *user)
 {
     struct model_call *call = user;
+    /* Whatever came, the provider is there: reasoning and calls come without any text. */
+    if (governor_reached(&call->provider->governor, now_of(call->provider->client)) ==
+        GOVERNOR_GREW)
+        provider_arm(call->provider);
     if (call->callbacks.progress != NULL)
         call->callbacks.progress(call->callbacks.user);
 }

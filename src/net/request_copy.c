@@ -73,6 +73,7 @@ int request_copy_make(struct request_copy *copy, const struct model_request *req
     text->n = tool_bytes + (params->stop.n + request->header_count) * sizeof(struct str);
     *out = *request;
     out->conversation = NULL; /* it lives no longer than start */
+    out->tools_memo = NULL;   /* nor does the offer whose text it is */
     copy->params = *params;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         *texts[i].to = texts[i].from.p != NULL ? keep(text, texts[i].from) : STR_NONE;

@@ -114,6 +114,49 @@ static void the_output_limit_has_the_name_that_the_family_takes(void **state)
     assert_null(bench->dialect.key_header);
 }
 
+/* OpenAI's, Groq's and Anthropic's words for a limit that is too high. */
+static void an_output_limit_that_is_too_high_is_lowered_to_what_the_server_takes(void **state)
+{
+    struct bench *bench = *state;
+    static const char *const errors[] = {
+        "{\"error\":{\"message\":\"max_tokens is too large: 8000. This model supports at most 4096 "
+        "completion tokens, whereas you provided 8000.\",\"param\":\"max_tokens\"}}",
+        MESSAGE("`max_tokens` must be less than or equal to `4096`"),
+        MESSAGE("max_tokens: 8000 > 4096, which is the maximum allowed number of output tokens "
+                "for claude-3-haiku-20240307"),
+    };
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        bench->learnt = (struct dialect_learnt){0};
+        render(bench, i == 2 ? DIALECT_MESSAGES : DIALECT_CHAT);
+        bench->dialect.output_limit = 8000;
+        assert_int_equal(refuse(bench, errors[i]), SENDS_LIMIT);
+        assert_int_equal(bench->learnt.most, 4096);
+        assert_non_null(strstr(bench->again.p, "\"max_tokens\":4096"));
+    }
+}
+
+static void models_of_ollama_that_do_not_think_are_asked_without_an_effort(void **state)
+{
+    struct bench *bench = *state;
+    bench->params.effort = STR("medium");
+    render(bench, DIALECT_CHAT);
+    has(bench, "\"reasoning_effort\":\"medium\"");
+    assert_int_equal(refuse(bench, MESSAGE("\\\"llama3.2:latest\\\" does not support thinking")),
+                     SENDS_EFFORT);
+    assert_null(strstr(bench->again.p, "reasoning_effort"));
+}
+
+static void mistral_names_a_parameter_inside_of_its_message(void **state)
+{
+    struct bench *bench = *state;
+    bench->params.top_p = 0.5;
+    render(bench, DIALECT_CHAT);
+    assert_int_equal(refuse(bench, "{\"object\":\"error\",\"message\":{\"detail\":[{\"type\":"
+                                   "\"extra_forbidden\",\"loc\":[\"body\",\"top_p\"],\"msg\":"
+                                   "\"Extra inputs are not permitted\"}]}}"),
+                     SENDS_TOP_P);
+}
+
 static void the_output_limit_changes_its_name_and_never_vanishes(void **state)
 {
     struct bench *bench = *state;
@@ -518,6 +561,9 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         CASE(the_output_limit_has_the_name_that_the_family_takes),
+        CASE(an_output_limit_that_is_too_high_is_lowered_to_what_the_server_takes),
+        CASE(models_of_ollama_that_do_not_think_are_asked_without_an_effort),
+        CASE(mistral_names_a_parameter_inside_of_its_message),
         CASE(the_output_limit_changes_its_name_and_never_vanishes),
         CASE(an_error_about_a_limits_value_or_the_window_teaches_nothing),
         CASE(a_parameter_that_an_error_names_is_left_out_from_then_on),

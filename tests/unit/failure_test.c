@@ -80,6 +80,15 @@ static void the_key_is_in_no_message(void **state)
     check_status(418, KEY KEY " x", "http://server/v1 answered HTTP 418: ****** x");
 }
 
+static void an_account_without_credit_is_not_told_to_wait(void **state)
+{
+    check_status(429,
+                 "{\"error\":{\"message\":\"You exceeded your current quota\",\"type\":"
+                 "\"insufficient_quota\",\"code\":\"insufficient_quota\"}}",
+                 "http://server/v1 answered HTTP 429: You exceeded your current quota (check the "
+                 "account's balance)");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -87,6 +96,7 @@ int main(void)
         cmocka_unit_test(an_error_says_what_the_server_said_and_what_to_do),
         cmocka_unit_test(the_servers_words_are_cut_to_300_characters_and_cleaned),
         cmocka_unit_test(the_key_is_in_no_message),
+        cmocka_unit_test(an_account_without_credit_is_not_told_to_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,6 +55,8 @@ static int inner_start(struct model_client *inner, const struct model_request *r
 {
     if (inner->mood == INNER_UNWILLING)
         return err_set(err, ERR_CONFIG, "no such key");
+    /* The text of an offer's tools may be gone when a request that waited leaves. */
+    assert_true(request->tools_memo == NULL || request->conversation != NULL);
     struct model_call *call = calloc(1, sizeof *call);
     assert_non_null(call);
     *call = (struct model_call){inner, *callbacks, request_text(request), false};
@@ -173,6 +175,8 @@ static int try_to_ask(struct rig *rig, struct asked *asked, const char *base_url
                       uint32_t agent_no, struct err *err)
 {
     /* Everything is on this stack frame, so that what is not copied shows. */
+    struct tools_memo memo = {NULL, {0}};
+    const struct model_conversation conversation = {.message_count = 0};
     char url[100], key[] = "key", fragments[100];
     struct model_tool tools[] = {{STR("read"), STR("reads"), STR("{}")},
                                  {STR("ls"), STR("lists"), STR("{}")}};
@@ -184,6 +188,8 @@ static int try_to_ask(struct rig *rig, struct asked *asked, const char *base_url
                                           .fragments = str_from(fragments),
                                           .tools = tools,
                                           .tool_count = 2,
+                                          .tools_memo = &memo,
+                                          .conversation = &conversation,
                                           .max_output_tokens = 16,
 
                                           .deadlines = {1000, 1000, 1000, 1000},

@@ -81,6 +81,18 @@ static void a_window_that_the_output_limit_passes_lowers_that_limit_first(void *
     assert_int_equal(run_outcome(rig->run), OUTCOME_COMPLETED);
 }
 
+/* The server counts input and output together, and our estimate was a little too low. */
+static void an_overflow_by_a_little_takes_only_a_little_of_the_window(void **state)
+{
+    struct rig *rig = *state;
+    start_wide(rig);
+    rig->settings.models[0].max_context_tokens = 100000;
+    int64_t sent = estimate_of(rig, 0) + limit_of(rig, 0);
+    refuse(rig, 0, sent, sent + sent / 100);
+    assert_true(asks(rig, 0));
+    assert_true(estimate_of(rig, 0) + limit_of(rig, 0) > sent * 9 / 10);
+}
+
 static void a_refused_request_books_nothing_and_is_the_same_turn(void **state)
 {
     struct rig *rig = *state;
@@ -215,7 +227,7 @@ static void what_cannot_fit_is_an_error_that_names_both_sizes(void **state)
     free(task);
     char sizes[128];
     snprintf(sizes, sizeof sizes, "needs about %lld tokens and a request to",
-             (long long)estimate_of(rig, 0));
+             (long long)(estimate_of(rig, 0) + OUTPUT_MIN));
     refuse(rig, 0, 4096, -1);
     assert_int_equal(run_outcome(rig->run), OUTCOME_ERROR);
     rig_contains(rig_last(rig, 0, EVENT_RUN_FAILED)->error, sizes);
@@ -329,6 +341,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RIG_TEST(a_window_that_the_output_limit_passes_lowers_that_limit_first),
+        RIG_TEST(an_overflow_by_a_little_takes_only_a_little_of_the_window),
         RIG_TEST(a_refused_request_books_nothing_and_is_the_same_turn),
         RIG_TEST(an_overflow_masks_old_results_and_asks_again),
         RIG_TEST(an_overflow_asks_for_a_summary_where_masking_does_not_suffice),

@@ -281,6 +281,19 @@ static void a_model_with_a_wrong_key_is_left_out_for_the_run(void **state)
     check_asked(rig, 0, "n");
 }
 
+/* OpenRouter's moderation has status 403: the request is to blame, not the key. */
+static void a_filtered_prompt_does_not_leave_its_model_out(void **state)
+{
+    struct rig *rig = *state;
+    pool(rig);
+    struct model_failure failure = failure_of(ERR_PROVIDER, 403, "flagged");
+    failure.trouble = TROUBLE_FILTERED;
+    rig_failure(rig, 0, &failure);
+    check_asked(rig, 0, "n");
+    next_turn(rig, 0);
+    check_asked(rig, 0, "m");
+}
+
 static void a_model_that_is_busy_is_asked_first_in_the_next_turn(void **state)
 {
     struct rig *rig = *state;
@@ -348,6 +361,7 @@ int main(void)
         RIG_TEST(a_request_that_was_admitted_counts_again),
         RIG_TEST(a_model_that_cannot_be_reached_is_left_out_for_five_minutes_by_all_agents),
         RIG_TEST(a_model_with_a_wrong_key_is_left_out_for_the_run),
+        RIG_TEST(a_filtered_prompt_does_not_leave_its_model_out),
         RIG_TEST(a_model_that_is_busy_is_asked_first_in_the_next_turn),
         RIG_TEST(patience_starts_when_no_member_is_left_and_asks_those_that_may_be_back),
         RIG_TEST(a_final_error_of_the_last_member_waits_for_those_that_are_left_out_for_minutes),

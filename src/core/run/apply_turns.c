@@ -176,7 +176,7 @@ static struct amount used_by_failed(const struct run *run, const struct agent *a
         return (struct amount){0, 0};
     if (e->input_tokens != EVENT_ABSENT && e->output_tokens != EVENT_ABSENT)
         return used_by(run, agent, e, e->input_tokens, e->output_tokens, agent->context_known);
-    bool refused = event_number(e->http_status, 0) >= 400 || str_is(e->trouble, "overflow");
+    bool refused = event_number(e->http_status, 0) >= 300 || str_is(e->trouble, "overflow");
     return refused ? (struct amount){0, 0} : agent->quoted;
 }
 
@@ -335,7 +335,7 @@ int apply_replied(struct run *run, struct agent *agent, const struct event *e, s
     agent->model_now = STR_NONE;
     request_left(run, agent, e);
     patience_forget(run, agent);
-    member_answered(run, agent);
+    member_answered(run, agent, e->ts);
     agent->phase = message.call_count > 0 ? PHASE_TOOLS : PHASE_READY;
     if (e->model_effective.n > 0)
         agent->model_effective = arena_copy(&agent->arena, e->model_effective);
@@ -355,6 +355,15 @@ static int64_t window_learned(const struct agent *agent, const struct event *e)
     int64_t window = event_number(e->window, 0), needed = event_number(e->needed, 0);
     if (window >= WINDOW_LEAST && window < agent->request_input + agent->request_output)
         return window;
+    int64_t sent = agent->request_input + agent->request_output;
+    /* The number is that of input and output together where it is nearer to both than to the input. */
+    bool both = needed > sent - agent->request_output / 2;
+    if (window >= WINDOW_LEAST && needed > 0 && (both || needed <= window)) {
+        int64_t ours = both ? sent : agent->request_input;
+        int64_t scaled = (int64_t)((double)window * (double)ours / (double)needed);
+        if (scaled < sent && scaled > ours / 2)
+            return scaled;
+    }
     double part = 0.75;
     if (window >= WINDOW_LEAST && needed > window && (double)window / (double)needed < part)
         part = (double)window / (double)needed;
@@ -412,7 +421,8 @@ int apply_timer(struct run *run, struct agent *agent, const struct event *e, str
 {
     for (int kind = 0; kind < TIMER_COUNT; kind++) {
         if (str_is(e->kind, timer_names[kind])) {
-            timer_set(run, agent, (enum timer_kind)kind, 0);
+            int64_t rest = kind == TIMER_PATIENCE ? patience_rest(run, agent) : 0;
+            timer_set(run, agent, (enum timer_kind)kind, rest > e->ts ? rest : 0);
             if (agent->stopping == OUTCOME_NONE && (kind == TIMER_WALL || kind == TIMER_ATTEMPT))
                 agent->spent.timer = (enum timer_kind)kind;
             if (kind == TIMER_BACKOFF && agent->phase == PHASE_BACKOFF)

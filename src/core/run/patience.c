@@ -58,13 +58,13 @@ static bool is_final_status(int64_t status)
 static int64_t left_out_until(enum err_class class, int64_t http_status, enum model_trouble trouble,
                               int64_t now)
 {
-    if (trouble == TROUBLE_FINAL || is_final_status(http_status))
+    if (trouble == TROUBLE_FINAL || (is_final_status(http_status) && trouble != TROUBLE_FILTERED))
         return FOR_THE_RUN;
     bool unreachable = class == ERR_TIMEOUT || (class == ERR_RETRY && http_status == 0);
     return unreachable ? now + LEFT_OUT_MS : 0;
 }
 
-void member_answered(struct run *run, const struct agent *agent)
+void member_answered(struct run *run, const struct agent *agent, int64_t now)
 {
     struct member *member = member_of(run, agent->model_asked);
     struct member *provider = provider_of(run, agent->model_asked);
@@ -72,6 +72,7 @@ void member_answered(struct run *run, const struct agent *agent)
         return;
     member->out_until = 0;
     provider->answered = true;
+    provider->answered_at = now;
 }
 
 void member_failed(struct run *run, const struct agent *agent, const struct event *e)
@@ -82,7 +83,7 @@ void member_failed(struct run *run, const struct agent *agent, const struct even
     int64_t status = event_number(e->http_status, 0);
     if (member == NULL || class == ERR_CANCELLED)
         return;
-    if (is_answer(status))
+    if (is_answer(status) || e->partial.n > 0)
         provider->answered = true;
     else if (provider->failing_since == 0)
         provider->failing_since = e->ts;
@@ -97,9 +98,9 @@ void members_print(const struct run *run, struct buf *out)
 {
     for (size_t i = 0; run->members != NULL && i < run->settings.model_count; i++) {
         const struct member *m = &run->members[i];
-        buf_printf(out, "member %.*s out=%lld:%.*s answered=%d failing=%lld\n",
+        buf_printf(out, "member %.*s out=%lld:%.*s answered=%d:%lld failing=%lld\n",
                    STR_FMT(run->settings.models[i].name), (long long)m->out_until, STR_FMT(m->why),
-                   (int)m->answered, (long long)m->failing_since);
+                   (int)m->answered, (long long)m->answered_at, (long long)m->failing_since);
     }
 }
 
@@ -135,6 +136,17 @@ void patience_failed(struct run *run, struct agent *agent, const struct event *e
         return;
     p->since = e->ts;
     timer_set(run, agent, TIMER_PATIENCE, e->ts + run->settings.patience_ms);
+}
+
+/* A request that is held back while its provider answers others only waits for its turn: until when
+ * it may, from the last of those answers; 0: there was none. */
+int64_t patience_rest(const struct run *run, const struct agent *agent)
+{
+    const struct member *provider = provider_of(run, agent->model_asked);
+    bool waits = agent->phase == PHASE_ASKING && agent->held == HELD_NOW;
+    return waits && provider != NULL && provider->answered_at > agent->patience.since
+               ? provider->answered_at + run->settings.patience_ms
+               : 0;
 }
 
 void patience_anew(struct run *run)
@@ -245,7 +257,8 @@ static int64_t unanswered_until(const struct deciding *d, const struct agent *ag
         bool asked = str_eq(name, agent->model_asked);
         if (provider == NULL || out_until(d->run, name) == FOR_THE_RUN)
             continue;
-        if (provider->answered || (asked && is_answer(failure->http_status)))
+        if (provider->answered ||
+            (asked && (is_answer(failure->http_status) || failure->partial.n > 0)))
             return 0;
         int64_t since = provider->failing_since > 0 ? provider->failing_since : d->now;
         until = since + NEVER_ANSWERED_MS > until ? since + NEVER_ANSWERED_MS : until;
@@ -288,6 +301,8 @@ struct verdict patience_verdict(struct deciding *d, const struct agent *agent,
 
 void patience_over(struct deciding *d, const struct agent *agent)
 {
+    if (agent->timers[TIMER_PATIENCE] > d->now)
+        return;
     /* A request that is really out may still be answered; its failure parks the run. */
     if (agent->phase == PHASE_BACKOFF || (agent->phase == PHASE_ASKING && agent->held == HELD_NOW))
         run_park(d, agent->model_asked, agent->patience.why);
@@ -297,7 +312,8 @@ void patience_over(struct deciding *d, const struct agent *agent)
 void patience_held(struct deciding *d, const struct agent *agent)
 {
     int64_t since = agent->patience.since;
-    if (since > 0 && d->now >= since + d->run->settings.patience_ms)
+    if (since > 0 && d->now >= since + d->run->settings.patience_ms &&
+        d->now >= patience_rest(d->run, agent))
         patience_over(d, agent);
 }
 

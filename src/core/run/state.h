@@ -19,6 +19,7 @@ struct member {
     /* Of its provider; kept with the first model of that provider. */
     bool answered;
     int64_t failing_since; /* the first failure without an answer; 0: none */
+    int64_t answered_at;   /* its last whole answer; 0: none */
 };
 
 struct run {
@@ -154,7 +155,8 @@ struct str pool_error(struct deciding *d, const struct agent *agent, struct str 
 /* For apply alone. */
 void members_open(struct run *run);
 void members_print(const struct run *run, struct buf *out);
-void member_answered(struct run *run, const struct agent *agent);
+void member_answered(struct run *run, const struct agent *agent, int64_t now);
+int64_t patience_rest(const struct run *run, const struct agent *agent);
 void member_failed(struct run *run, const struct agent *agent, const struct event *event);
 void patience_failed(struct run *run, struct agent *agent, const struct event *event);
 void patience_forget(struct run *run, struct agent *agent);

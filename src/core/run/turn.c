@@ -183,7 +183,7 @@ static void finish_too_long(struct deciding *d, struct agent *agent,
     struct str why = arena_printf(
         &d->out->arena,
         "the conversation needs about %lld tokens and a request to \"%.*s\" may have %lld",
-        (long long)estimate, STR_FMT(model->name), (long long)bound);
+        (long long)(estimate + OUTPUT_MIN), STR_FMT(model->name), (long long)bound);
     refuse(d, agent, why);
     agent_finish(d, agent, OUTCOME_ERROR, why);
 }
