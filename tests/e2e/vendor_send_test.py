@@ -161,11 +161,28 @@ class Learning(Case):
             self.assertEqual(len(server.requests), 2)
             self.assertAlmostEqual(result["cost_usd"], 110e-6)
 
+    # OpenAI API: "max_tokens is too large: 8192. This model supports at most 4096 completion tokens, whereas you
+    # provided 8192."
+    def test_an_output_limit_that_is_too_high_is_lowered_once(self):
+        def answer(request):
+            asked = request.body["max_tokens"]
+            if asked > 4096:
+                request.json({"error": {"message": f"max_tokens is too large: {asked}. This model supports at most 4096 "
+                                                   f"completion tokens, whereas you provided {asked}.",
+                                        "param": "max_tokens"}}, 400)
+            elif len(server.requests) < 3:
+                chat_call(request, "c1")
+            else:
+                chat_say(request, "done")
+        with VendorServer(answer) as server, Workspace({"a.txt": "a"}) as space:
+            result, events = self.drive(space, server.flags())
+            self.assertEqual(result["status"], "completed")
+            self.assertEqual([request.body["max_tokens"] for request in server.requests], [8192, 4096, 4096])
+            self.assertEqual(self.of(events, "model.failed"), [])
+
     def test_an_error_about_something_else_is_not_asked_again(self):
         errors = ({"error": {"message": "messages: roles must alternate", "type": "invalid_request_error"}},
-                  {"error": {"message": "Unsupported parameter: 'temperature'", "param": "temperature"}},
-                  {"error": {"message": "max_tokens is too large: 8192. This model supports at most 4096 completion tokens",
-                             "param": "max_tokens"}})
+                  {"error": {"message": "Unsupported parameter: 'temperature'", "param": "temperature"}})
         for error in errors:
             with self.subTest(error), VendorServer(lambda request, e=error: request.json(e, 400)) as server, \
                     Workspace() as space:
