@@ -132,6 +132,11 @@ static bool is_separator(uint32_t code)
     return code == 0x2028 || code == 0x2029;
 }
 
+bool utf8_is_visible(uint32_t code)
+{
+    return !is_control(code) && !is_format(code) && !is_separator(code);
+}
+
 void utf8_escape_json(struct buf *out, struct str json)
 {
     size_t at = 0;

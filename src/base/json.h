@@ -30,6 +30,10 @@ struct str js_source(struct str text, const struct js *value);
 int64_t js_int(const struct js *value, int64_t otherwise); /* only JS_INT */
 double js_real(const struct js *value, double otherwise);  /* JS_INT or JS_REAL */
 bool js_bool(const struct js *value, bool otherwise);
+/* The number that a value is, also as an exact string ("5", "0.25", no blanks); false: it is none. */
+bool js_number(const struct js *value, double *out);
+/* The same for whole numbers: 5, 5.0 and "5". */
+bool js_whole(const struct js *value, int64_t *out);
 size_t js_count(const struct js *value); /* of an array or an object */
 const struct js *js_at(const struct js *array, size_t i);
 /* Walks an object in document order: start with iter = NULL; returns NULL at the end. */

@@ -74,6 +74,38 @@ struct str js_get_str(const struct js *object, const char *key)
     return js_str(js_get(object, key));
 }
 
+bool js_number(const struct js *value, double *out)
+{
+    struct str text = js_str(value);
+    struct err ignored = ERR_INIT;
+    *out = js_real(value, 0);
+    if (js_kind(value) == JS_INT || js_kind(value) == JS_REAL)
+        return true;
+    /* A number ends with a digit, and what it begins with is one or a sign: JSON's blanks are not taken. */
+    if (text.n == 0 || text.n > 32 ||
+        !(text.p[0] == '-' || (text.p[0] >= '0' && text.p[0] <= '9')) || text.p[text.n - 1] < '0' ||
+        text.p[text.n - 1] > '9')
+        return false;
+    struct js *number = js_parse(text, &ignored);
+    bool is_number = js_kind(number) == JS_INT || js_kind(number) == JS_REAL;
+    *out = js_real(number, 0);
+    js_free(number);
+    return is_number;
+}
+
+bool js_whole(const struct js *value, int64_t *out)
+{
+    double number;
+    *out = js_int(value, 0);
+    if (js_kind(value) == JS_INT)
+        return true;
+    if (!js_number(value, &number) || !(number > -1e15 && number < 1e15) ||
+        (double)(int64_t)number != number)
+        return false;
+    *out = (int64_t)number;
+    return true;
+}
+
 int64_t js_get_int(const struct js *object, const char *key, int64_t otherwise)
 {
     return js_int(js_get(object, key), otherwise);

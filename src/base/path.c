@@ -51,6 +51,15 @@ struct str path_normal(struct arena *arena, struct str path)
     return (struct str){out, n};
 }
 
+struct str path_from(struct arena *arena, struct str folder, struct str path)
+{
+    if (path.n > 0 && path.p[0] == '/')
+        return arena_copy(arena, path);
+    while (str_starts(path, STR("./")))
+        path = (struct str){path.p + 2, path.n - 2};
+    return arena_printf(arena, "%.*s/%.*s", STR_FMT(folder), STR_FMT(path));
+}
+
 bool path_within(struct str a, struct str b)
 {
     if (a.n == 0 || b.n == 0)

@@ -108,6 +108,33 @@ void utf8_mend(struct buf *out, struct str text)
     }
 }
 
+/* White_Space of Unicode, and what shows nothing either: fillers, a blank pattern, and characters without a width. */
+static bool is_blank_code(uint32_t code)
+{
+    static const uint32_t ranges[][2] = {
+        {0x09, 0x0d},     {0x20, 0x20},     {0x85, 0x85},     {0xa0, 0xa0},
+        {0xad, 0xad},     {0x115f, 0x1160}, {0x1680, 0x1680}, {0x180e, 0x180e},
+        {0x2000, 0x200f}, {0x2028, 0x202f}, {0x205f, 0x2064}, {0x2800, 0x2800},
+        {0x3000, 0x3000}, {0x3164, 0x3164}, {0xfeff, 0xfeff}, {0xffa0, 0xffa0}};
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
+        if (code >= ranges[i][0] && code <= ranges[i][1])
+            return true;
+    return code < 0x20;
+}
+
+bool utf8_is_blank(struct str text)
+{
+    while (text.n > 0) {
+        uint32_t code;
+        size_t n = utf8_next(text, &code);
+        if (!is_blank_code(code))
+            return false;
+        text.p += n;
+        text.n -= n;
+    }
+    return true;
+}
+
 struct str utf8_cut(struct str text, size_t max_bytes)
 {
     if (text.n <= max_bytes)
@@ -132,6 +159,19 @@ struct str utf8_cut_chars(struct str text, size_t max_chars)
         i += utf8_next(str_from_offset(text, i), &code);
     }
     return (struct str){text.p, i};
+}
+
+bool utf8_is_like(struct str text, const char *word)
+{
+    for (size_t i = 0; i < text.n;) {
+        uint32_t code;
+        i += utf8_next(str_from_offset(text, i), &code);
+        if (code != UTF8_BAD && utf8proc_get_property((utf8proc_int32_t)code)->ignorable)
+            continue;
+        if (*word == '\0' || utf8proc_tolower((utf8proc_int32_t)code) != *word++)
+            return false;
+    }
+    return *word == '\0';
 }
 
 static int code_width(uint32_t code)
