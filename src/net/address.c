@@ -4,6 +4,8 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 struct range4 {
     uint32_t start;
@@ -129,4 +131,47 @@ void address_print(const struct sockaddr *address, struct buf *out)
         bytes = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
     if (bytes && inet_ntop(address->sa_family, bytes, text, sizeof text))
         buf_text(out, text);
+}
+
+/* Digits behind the last colon. */
+static bool port_read(const char *text, uint16_t *port)
+{
+    size_t n = strspn(text, "0123456789");
+    unsigned long number = n > 0 && n <= 5 && text[n] == '\0' ? strtoul(text, NULL, 10) : 0;
+    *port = (uint16_t)number;
+    return number > 0 && number <= UINT16_MAX;
+}
+
+bool address_read(struct str text, struct sockaddr_storage *out)
+{
+    char host[80];
+    uint16_t port = 0;
+    struct sockaddr_in *four = (void *)out;
+    struct sockaddr_in6 *six = (void *)out;
+    *out = (struct sockaddr_storage){0};
+    if (text.n == 0 || text.n >= sizeof host || memchr(text.p, '\0', text.n) != NULL)
+        return false;
+    snprintf(host, sizeof host, "%.*s", STR_FMT(text));
+    char *first = strchr(host, ':'), *last = strrchr(host, ':'), *start = host;
+    if (host[0] == '[') {
+        char *end = strchr(host, ']');
+        if (end == NULL || (end[1] != '\0' && (end[1] != ':' || !port_read(end + 2, &port))))
+            return false;
+        *end = '\0';
+        start = host + 1;
+    } else if (first != NULL && first == last) {
+        if (!port_read(last + 1, &port))
+            return false;
+        *last = '\0';
+    }
+    if (inet_pton(AF_INET, start, &four->sin_addr) == 1) {
+        four->sin_family = AF_INET;
+        four->sin_port = htons(port);
+        return start == host;
+    }
+    if (inet_pton(AF_INET6, start, &six->sin6_addr) != 1)
+        return false;
+    six->sin6_family = AF_INET6;
+    six->sin6_port = htons(port);
+    return true;
 }

@@ -136,6 +136,7 @@ void governor_init(struct governor *governor, const struct governor_limits *limi
         .limit = first < maximum ? first : maximum,
         .next_pause = GOVERNOR_PAUSE_FIRST_MS,
         .paused_until = INT64_MIN,
+        .probe_at = INT64_MIN,
     };
     map_init(&governor->owners);
     list_init(&governor->turns);
@@ -146,9 +147,17 @@ void governor_release(struct governor *governor)
     map_release(&governor->owners);
 }
 
+/* When the next one may leave, as far as time is concerned. */
+static int64_t opens_at(const struct governor *governor)
+{
+    bool probes = governor->state == GOVERNOR_DOWN && governor->probe_at > governor->paused_until;
+    return probes ? governor->probe_at : governor->paused_until;
+}
+
 int64_t governor_pause_left(const struct governor *governor, int64_t now)
 {
-    return now < governor->paused_until ? governor->paused_until - now : 0;
+    int64_t opens = opens_at(governor);
+    return now < opens ? opens - now : 0;
 }
 
 static bool is_full(const struct governor *governor)
@@ -216,7 +225,7 @@ static bool is_slow(struct governor *governor, int64_t waited)
     return quickest > 0 && waited > SLOW_MS && waited > SLOW_TIMES * quickest;
 }
 
-/* Somebody got through: a provider that was down is up. */
+/* Somebody got through: a provider that was down is up. What it asked for before stays. */
 enum governor_effect governor_reached(struct governor *governor, int64_t now)
 {
     governor->unreached = 0;
@@ -224,8 +233,7 @@ enum governor_effect governor_reached(struct governor *governor, int64_t now)
     if (governor->state == GOVERNOR_UP)
         return GOVERNOR_AS_BEFORE;
     governor->state = GOVERNOR_UP;
-    governor->paused_until = now;
-    return GOVERNOR_GREW;
+    return governor_pause_left(governor, now) > 0 ? GOVERNOR_PAUSED : GOVERNOR_GREW;
 }
 
 enum governor_effect governor_unreached(struct governor *governor, enum governor_loss loss,
@@ -238,10 +246,7 @@ enum governor_effect governor_unreached(struct governor *governor, enum governor
     if (!down && (!alone || (loss == GOVERNOR_BROKEN && governor->unreached < BROKEN_MAX)))
         return GOVERNOR_AS_BEFORE;
     governor->state = GOVERNOR_DOWN;
-    if (now + GOVERNOR_PROBE_MS > governor->paused_until)
-        governor->paused_until = now + GOVERNOR_PROBE_MS;
-    if (!down)
-        governor->status = 0;
+    governor->probe_at = now + GOVERNOR_PROBE_MS;
     return down ? GOVERNOR_AS_BEFORE : GOVERNOR_PAUSED;
 }
 
@@ -358,7 +363,7 @@ int64_t governor_wake(const struct governor *governor, int64_t now)
 {
     if (governor->waiting == 0 || is_full(governor))
         return INT64_MAX;
-    return governor->paused_until > now ? governor->paused_until : now;
+    return now + governor_pause_left(governor, now);
 }
 
 void governor_leave(struct governor *governor, struct governor_ticket *ticket)

@@ -14,7 +14,8 @@
  * did, the limit does not grow.
  *
  * A provider that cannot be reached, while nobody gets through, is down: one request at a time
- * leaves as a probe, a second after the last one failed, until something is answered.
+ * leaves as a probe, a second after the last one failed, until something is answered. An answer
+ * ends that; it does not end a pause after a refusal.
  *
  * Who is next: owners (runs) take turns; within an owner its agents take turns; within an
  * agent the first comes first. Nobody waits for ever: whatever is in flight ends by its own
@@ -76,9 +77,10 @@ struct governor {
     size_t unreached;           /* failures without an answer since somebody got through */
     int64_t reached_at;         /* when somebody last got through */
     size_t probes;              /* in flight: 0 or 1 */
-    int64_t paused_until;       /* nothing is admitted before */
+    int64_t paused_until;       /* by a refusal: nothing is admitted before */
+    int64_t probe_at;           /* while DOWN: nor before this */
     int64_t next_pause;         /* where the provider names no time */
-    int status;                 /* of the refusal that began the pause; 0: no connection */
+    int status;                 /* of the refusal that began the pause */
     struct map owners;          /* those with requests that wait */
     struct governor_link turns; /* the same owners, the next one first */
 };
@@ -97,8 +99,8 @@ struct governor_ticket *governor_admit(struct governor *governor, int64_t now) N
  * does. */
 int64_t governor_wake(const struct governor *governor, int64_t now);
 
-/* What a piece of news did to everybody. PAUSED: a pause began; one that only gets longer is
- * AS_BEFORE. */
+/* What a piece of news did to everybody. PAUSED: a pause began, or an outage ended while a pause
+ * goes on; a pause that only gets longer is AS_BEFORE. */
 enum governor_effect { GOVERNOR_AS_BEFORE, GOVERNOR_GREW, GOVERNOR_PAUSED };
 /* The provider works on the request: the first sign of that counts, others are ignored. */
 enum governor_effect governor_taken_on(struct governor *governor, struct governor_ticket *ticket,
@@ -107,7 +109,8 @@ enum governor_effect governor_taken_on(struct governor *governor, struct governo
  * too much to do. retry_after_ms: what it asked for, -1 for nothing. */
 enum governor_effect governor_refused(struct governor *governor, struct governor_ticket *ticket,
                                       int http_status, int64_t retry_after_ms, int64_t now);
-/* The provider answered with a failure that says nothing about its load. GREW: it was down. */
+/* The provider answered with a failure that says nothing about its load. GREW: it was down;
+ * PAUSED: so it was, and others still wait for a pause to end. */
 enum governor_effect governor_reached(struct governor *governor, int64_t now);
 /* No answer came: there was no connection, or (BROKEN) it was lost. */
 enum governor_loss { GOVERNOR_NO_CONNECTION, GOVERNOR_BROKEN };

@@ -246,13 +246,22 @@ static void provider_arm(struct provider *provider)
         uv_timer_start(&provider->wake, on_wake, (uint64_t)(wake - now), 0);
 }
 
+/* News while the inner port is in the middle of a transfer: what may leave now does so from the
+ * loop. */
+static void provider_news(struct provider *provider, enum governor_effect effect)
+{
+    if (effect == GOVERNOR_PAUSED)
+        waiting_pause(provider);
+    if (effect != GOVERNOR_AS_BEFORE)
+        provider_arm(provider);
+}
+
 static void on_delta(void *user, struct str text)
 {
     struct model_call *call = user;
-    /* The inner port is in the middle of a transfer: what may leave now does so from the loop. */
-    if (governor_taken_on(&call->provider->governor, &call->ticket,
-                          now_of(call->provider->client)) == GOVERNOR_GREW)
-        provider_arm(call->provider);
+    struct provider *provider = call->provider;
+    provider_news(provider,
+                  governor_taken_on(&provider->governor, &call->ticket, now_of(provider->client)));
     if (call->callbacks.delta != NULL)
         call->callbacks.delta(call->callbacks.user, text);
 }
@@ -267,10 +276,9 @@ static void on_reasoning(void *user, struct str text)
 static void on_progress(void *user)
 {
     struct model_call *call = user;
+    struct provider *provider = call->provider;
     /* Whatever came, the provider is there: reasoning and calls come without any text. */
-    if (governor_reached(&call->provider->governor, now_of(call->provider->client)) ==
-        GOVERNOR_GREW)
-        provider_arm(call->provider);
+    provider_news(provider, governor_reached(&provider->governor, now_of(provider->client)));
     if (call->callbacks.progress != NULL)
         call->callbacks.progress(call->callbacks.user);
 }
