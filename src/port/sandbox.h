@@ -15,12 +15,14 @@
 enum sandbox_network {
     SANDBOX_NET_NONE,
     SANDBOX_NET_RELAY, /* one unix socket of the operator's, reached through a port of the loopback */
+    SANDBOX_NET_NAMES, /* hosts by name, through a proxy of the sandbox's own */
     SANDBOX_NET_FULL,
 };
 
 /* 0 where the built-in value holds. */
 struct sandbox_limits {
     int64_t processes, memory_bytes, file_bytes, open_files;
+    int64_t disk_bytes; /* that commands of one run write, in sum, as long as this program runs */
 };
 
 /* What git reads of a repository that lies outside the workspace: a child's checkout has no more than a file .git. Behind the walls the
@@ -46,7 +48,9 @@ struct sandbox_walls {
     size_t hidden_count;
     struct sandbox_records records; /* not shown where the wall "namespaces" is off */
     enum sandbox_network network;
+    struct str hosts; /* of NAMES: a contract's text (core/contract/network.h) */
     struct sandbox_limits limits;
+    struct str run; /* commands with the same text here share the limit on the disk */
 };
 
 struct sandbox_command {
@@ -58,17 +62,47 @@ struct sandbox_command {
     int64_t wall_ms;                                /* > 0 */
     size_t output_max;
     const atomic_bool *cancelled;
+    /* Milliseconds of CLOCK_BOOTTIME when the command ends by itself; it may move while the command runs. It holds although
+     * this process is stopped meanwhile. NULL: none. Not for programs that stay. */
+    const atomic_int_least64_t *owned_until;
     void (*heard)(void *user,
                   struct str bytes); /* output as it comes, on the calling thread; may be NULL */
     void *user;
 };
 
+/* A system call that was refused to programs of a command. */
+struct sandbox_refusal {
+    char call[32];    /* "mount" */
+    char program[16]; /* the first that made it, as the kernel calls it; printable */
+    int64_t times;
+};
+
+#define SANDBOX_REFUSED_MAX 8 /* of different calls; more are refused and not told */
+
+/* What a command with NET_NAMES reached, and what it was refused. The same again is counted. */
+enum { SANDBOX_CONTACTS_MAX = 24 };
+struct sandbox_contact {
+    char host[256]; /* as it was asked for, readable; empty: it could not be read */
+    unsigned port;
+    enum { CONTACT_REACHED, CONTACT_REFUSED, CONTACT_FAILED } verdict;
+    char why[160];                  /* not REACHED: in words */
+    uint64_t count, sent, received; /* connections, and bytes of all of them */
+};
+struct sandbox_contacts {
+    struct sandbox_contact items[SANDBOX_CONTACTS_MAX];
+    size_t count;
+    uint64_t more; /* connections that found no room above */
+};
+
 struct sandbox_outcome {
     enum { SANDBOX_EXITED, SANDBOX_KILLED, SANDBOX_TIMEOUT, SANDBOX_CANCELLED } end;
-    int code;           /* exit status, or the signal */
-    char note[128];     /* why it was killed, where it was for using too much; or empty */
-    char aside[256];    /* what it made and does not keep, in words; or empty */
+    int code;        /* exit status, or the signal */
+    char note[128];  /* why it was killed, where it was for using too much; or empty */
+    char aside[256]; /* what it made and does not keep, in words; or empty */
+    struct sandbox_refusal refused[SANDBOX_REFUSED_MAX];
+    size_t refused_count;
     struct str missing; /* walls that did not stand, as the port's own `missing`; a view into it */
+    struct sandbox_contacts contacts;
     struct buf output, errors;
     uint64_t output_bytes, errors_bytes;
     int64_t wall_ms;

@@ -61,6 +61,8 @@ struct stored_run {
 };
 
 struct stored_agent {
+    uint32_t agent_no;
+    struct str run_id; /* of the run that it belongs to, as its row has it */
     struct str id, parent_id, name, status, worktree_path, branch_name, merge_status, context_json,
         error;
     int64_t step_idx, started_at, finished_at;
@@ -79,7 +81,7 @@ struct lease {
     uint64_t
         held_epoch; /* the holder's, when held: who knows that the holder is dead may release it */
     char holder[128];   /* who holds it, when held */
-    int64_t expires_at; /* milliseconds */
+    int64_t expires_at; /* milliseconds since 1970, in its owner's wall time */
     /* Of a lease that was taken: when the one before it ran out, or would have. Its owner renewed it a time to live earlier. 0: the
      * run never had an owner. */
     int64_t replaced_expires_at;
@@ -92,6 +94,7 @@ struct run_begin {
     struct str body, sender; /* of the message "start" */
     struct str owner;        /* of the lease */
     int64_t ttl_ms;
+    int64_t sent_at; /* as `sent_at` of lease */
     int64_t now;
 };
 
@@ -120,26 +123,42 @@ struct record_change {
     size_t condition_count;
 };
 
+/* What tables beside the log say of a run's events. */
+struct store_trace {
+    enum {
+        TRACE_TAIL, /* the agent `id` has its last event at seq */
+        TRACE_INBOX /* the inbox message `id` was consumed by the event seq */
+    } kind;
+    int64_t id;
+    uint64_t seq;
+};
+
+enum guard_state { GUARD_MISSING, GUARD_CHANGED };
+
 /* A callback returns 0 to go on, anything else to stop early (not an error). */
 typedef int store_event_fn(void *user, const struct stored_event *event);
 typedef int store_run_fn(void *user, const struct stored_run *run);
 typedef int store_agent_fn(void *user, const struct stored_agent *agent);
 typedef int store_inbox_fn(void *user, const struct inbox_message *message);
 typedef int store_record_fn(void *user, const struct stored_record *record);
+typedef int store_trace_fn(void *user, const struct store_trace *trace);
+typedef void store_guard_fn(void *user, const char *guard, enum guard_state state);
 
 #define STORE_ALL_AGENTS UINT32_MAX
 
-/* 0 or -1 with err, unless a comment says otherwise. `now` is milliseconds since 1970, from the caller. */
+/* 0 or -1 with err, unless a comment says otherwise. `now` is milliseconds since 1970, from the caller. `sent_at` and
+ * `asked_at` are milliseconds on the clock of leases, which counts from the machine's start: a lease is valid for
+ * `ttl_ms` from the moment when its owner sent the request, however long that took to arrive. */
 struct store_ops {
     void (*close)(struct store *s);
 
     /* lease.epoch > 0: the run is ours. lease.epoch == 0: held by lease.holder until expires_at. The same owner
      * asking again while it holds the lease gets a new epoch (it crashed and came back). NOT_FOUND: no such run. */
-    int (*lease)(struct store *s, struct str run_id, struct str owner, int64_t ttl_ms, int64_t now,
-                 struct lease *lease, struct err *err);
+    int (*lease)(struct store *s, struct str run_id, struct str owner, int64_t ttl_ms,
+                 int64_t sent_at, struct lease *lease, struct err *err);
     /* -1 with class CANCELLED when the lease was taken over. */
-    int (*renew)(struct store *s, struct str run_id, uint64_t epoch, int64_t ttl_ms, int64_t now,
-                 struct err *err);
+    int (*renew)(struct store *s, struct str run_id, uint64_t epoch, int64_t ttl_ms,
+                 int64_t sent_at, struct err *err);
     int (*release)(struct store *s, struct str run_id, uint64_t epoch, struct err *err);
 
     /* Writes all batches as one transaction; when a constraint refuses, repeats run by run. Fills each batch's result. */
@@ -161,9 +180,14 @@ struct store_ops {
     int (*inbox_take)(struct store *s, struct str run_id, uint64_t epoch, store_inbox_fn *fn,
                       void *user, struct err *err);
 
-    int (*runs)(struct store *s, struct str status, size_t limit, int64_t now, store_run_fn *fn,
-                void *user, struct err *err); /* newest first; status STR_NONE: all */
-    int (*run)(struct store *s, struct str run_id, int64_t now, store_run_fn *fn, void *user,
+    /* The same for somebody who only looks: nothing is fenced. */
+    int (*inbox_look)(struct store *s, struct str run_id, store_inbox_fn *fn, void *user,
+                      struct err *err);
+
+    int (*runs)(struct store *s, struct str status, size_t limit, int64_t asked_at,
+                store_run_fn *fn, void *user,
+                struct err *err); /* newest first; status STR_NONE: all */
+    int (*run)(struct store *s, struct str run_id, int64_t asked_at, store_run_fn *fn, void *user,
                struct err *err); /* NOT_FOUND */
     /* The full ids that start with prefix (case-insensitive), to resolve what a person typed; 0, 1 or AMBIGUOUS → USAGE/NOT_FOUND err. */
     int (*run_find)(struct store *s, struct str prefix, struct id *run_id, struct err *err);
@@ -199,6 +223,18 @@ struct store_ops {
 
     /* The whole store's own integrity (pages, constraints). */
     int (*check)(struct store *s, struct err *err);
+    /* The same without comparing each row with its entries in indexes, which takes several times as long. */
+    int (*check_pages)(struct store *s, struct err *err);
+    /* Whether the database still refuses what it must, and shows people what it must: tells of each trigger, view and table of
+     * rules that is missing or is not what this version made ("trigger events_update"). */
+    int (*guards)(struct store *s, store_guard_fn *fn, void *user, struct err *err);
+
+    /* Until snapshot_end every reading operation on this handle sees the same moment of the store. No operation that writes,
+     * and no reading of one agent, in between. */
+    int (*snapshot)(struct store *s, struct err *err);
+    void (*snapshot_end)(struct store *s);
+    int (*traces)(struct store *s, struct str run_id, store_trace_fn *fn, void *user,
+                  struct err *err);
 };
 
 struct store {

@@ -14,14 +14,19 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "port/preview.h"
 #include "port/sandbox.h"
 #include "port/vcs.h"
 
-struct scope;       /* os/scope.h: an opened directory that paths resolve beneath */
-struct tool_memory; /* tool/memory.h: what the tools of one process remember between calls */
+struct masker;        /* base/mask.h: what must not be shown */
+struct checks_origin; /* core/contract/settings.h */
+struct scope;         /* os/scope.h: an opened directory that paths resolve beneath */
+struct tool_memory;   /* tool/memory.h: what the tools of one process remember between calls */
 
 /* What machine and config give to all tools of a process. Outlives every call. */
 struct tool_services {
+    struct access_box
+        *access; /* what the sandbox's proxy knows; belongs to who made the services */
     const struct sandbox_port *sandbox; /* NULL: no process can be confined, for this reason: */
     struct str sandbox_problem;
     const struct vcs_port *vcs; /* NULL: no version control, for this reason: */
@@ -37,6 +42,15 @@ struct tool_services {
     } web;
     struct str skills_directory; /* of the user; absolute, or empty */
     struct str test_command;     /* config's own test command, or empty */
+    struct str test_origin;      /* who sets it: "the flag …", "FILE" */
+    const struct checks_origin *checks_origins;
+    size_t checks_origin_count;
+    const struct masker *masker; /* of all results; NULL: secrets are shown */
+    /* Where instruction files count besides the workspace, outermost first. own: the user's directory, which holds none but AGENTS.md
+     * and ENVIRONMENT.md for agents; or empty. */
+    struct str instructions_own;
+    const struct str *instructions_above;
+    size_t instructions_above_count;
 };
 
 /* What a call may touch, built from its contract. Paths are relative to the scope's root. */
@@ -54,6 +68,7 @@ struct tool_context {
     size_t skill_count;
     enum { SKILLS_ALL, SKILLS_LISTED } skills_state;
     enum sandbox_network network; /* of processes */
+    struct str hosts;             /* the contract's text for it */
     const struct tool_services *services;
     struct str run_id;
     uint32_t agent_no;
@@ -62,9 +77,14 @@ struct tool_context {
     void (*progress)(void *user, struct str text);
     void *progress_user;
     const atomic_bool *cancelled;
+    /* Until when the run is certainly this process's, on the clock that counts from the machine's start; it moves. Commands
+     * end before. NULL: nobody else can take it. */
+    const atomic_int_least64_t *owned_until;
     int64_t time_left_ms; /* until the agent's own deadline; INT64_MAX: none */
     size_t max_result;    /* bytes of text that a result may have */
-    struct arena *arena;  /* for everything in the result that outlives the call */
+    /* What the call would do, as a person approved it and as it was found again just before; NULL: nobody was asked. */
+    const struct preview *approved;
+    struct arena *arena; /* for everything in the result that outlives the call */
 };
 
 /* What a file is before and what it will be after. */
@@ -81,12 +101,19 @@ struct tool_result {
     size_t read_count;
     struct str *files_modified;
     size_t modified_count;
+    struct str refused;   /* what a sandbox refused, as the event has it; STR_NONE: nothing */
+    struct str *contacts; /* of its programs over the network: a JSON object each */
+    size_t contact_count;
+    size_t secrets; /* that the tool itself masked in the text */
 };
 
 struct tool {
     const char *name;
     const char *description;
     const char *schema; /* JSON Schema of the arguments */
+    /* Properties of arguments that are taken and stand in the docs, but not in the schema: every
+     * request carries that. NULL: none. */
+    const char *unlisted;
     /* LONG: it runs other programs or waits for the network, and gets a thread of its own instead of one of the pool's. */
     enum { TOOL_BRIEF, TOOL_LONG } pace;
     /* NULL: always. False where the tool can only fail with these services (may be NULL): models do not
@@ -98,6 +125,10 @@ struct tool {
     /* prepared is NULL for pure tools. */
     void (*run)(const struct tool_context *context, const struct js *arguments,
                 const struct tool_prepared *prepared, struct tool_result *result);
+    /* Adds what a call would do to the preview; -1 with an error in the result: it would fail. Changes nothing. NULL: the
+     * arguments say it all. */
+    int (*preview)(const struct tool_context *context, const struct js *arguments,
+                   struct preview *preview, struct tool_result *result);
 };
 
 /* After a crash: compares the file with what was prepared. */
@@ -126,8 +157,9 @@ struct tool_port {
     /* The same on a tree, which agents see at the path of the workspace that it was made from. */
     int (*open_tree)(struct str tree, struct str workspace, struct scope **scope, struct err *err);
     void (*close_scope)(struct scope *scope);
-    /* Appends the text of a file as it is, at most the context's max_result bytes; the path starts at the workspace.
-     * NOT_FOUND where there is no such file. */
+    /* Appends the text of a file as it is, at most the context's max_result bytes; the path starts at the workspace. Those of the same
+     * name that count besides (instructions_above) come before it, and CLAUDE.md stands in for AGENTS.md. NOT_FOUND where there is no
+     * such file anywhere. */
     int (*load)(const struct tool_context *context, struct str path, struct buf *text,
                 struct err *err);
     /* Runs a contract's checks (a list of commands) in order, to the first that fails. The result's text is for the model,
@@ -140,6 +172,13 @@ struct tool_port {
                                    uint32_t agent_no);
     /* Blocks until the processes that end_agent killed are dead; on a thread that may wait. */
     void (*await_agent)(const struct tool_services *services, struct str run_id, uint32_t agent_no);
+    /* What a call of this name (a tool or not) with these arguments (JSON) would do now. What it says lives in the context's
+     * arena; the context's scope may be NULL. */
+    void (*preview)(const struct tool_context *context, struct str name, struct str arguments,
+                    struct preview *preview);
+    /* The same for a step of a plan: what its agent would be bound by, as the core says it (JSON). */
+    void (*preview_step)(const struct tool_context *context, struct str terms,
+                         struct preview *preview);
 };
 extern const struct tool_port tool_port;
 

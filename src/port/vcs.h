@@ -51,7 +51,27 @@ struct vcs_commit_request {
     struct vcs_list write_paths; /* no file outside them may be in the commit */
     struct str message;
     int64_t now_ms; /* wall clock */
+    /* What the commit must hold (vcs_outlook.contents); empty: whatever is there. DENIED where it is something else by now. */
+    struct str contents;
     const atomic_bool *cancelled;
+};
+
+/* One file of a commit that would be made. */
+struct vcs_outlook_file {
+    struct str path; /* from the workspace, bytes as they are */
+    enum { VCS_FILE_NEW, VCS_FILE_CHANGED, VCS_FILE_DELETED } what;
+    uint32_t old_mode, new_mode; /* as git has them; 0: not there */
+    struct str old_id, new_id;   /* of its content */
+    int64_t added, removed;      /* lines, where there is a diff */
+};
+
+/* What a commit would hold. Objects may be written for it, nothing else is. */
+struct vcs_outlook {
+    struct vcs_outlook_file *files;
+    size_t count;
+    struct str branch;   /* empty: HEAD is detached */
+    struct str diff;     /* as git prints it, every file as text; STR_NONE: longer than diff_max */
+    struct str contents; /* hash of paths, modes and contents, hex */
 };
 
 struct vcs_commit {
@@ -189,6 +209,9 @@ struct vcs_port {
      * out. What else is staged stays staged. */
     int (*commit)(void *self, struct arena *arena, const struct vcs_commit_request *request,
                   struct vcs_commit *commit, struct err *err);
+    /* What `commit` would do with the same request. */
+    int (*outlook)(void *self, struct arena *arena, const struct vcs_commit_request *request,
+                   size_t diff_max, struct vcs_outlook *outlook, struct err *err);
 
     /* Makes a tree: a checkout on a branch of its own, as new when it is there already. What the parent's files hold is committed on the
      * parent's branch first. DENIED: they hold what no commit may hold, or the user's are not committed and dirty is REFUSE. */

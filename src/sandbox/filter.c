@@ -6,6 +6,7 @@
 #include "sandbox/filter.h"
 
 #include <errno.h>
+#include <linux/fs.h>
 #include <linux/netlink.h>
 #include <linux/sched.h>
 #include <seccomp.h>
@@ -18,7 +19,10 @@
 
 /* Newer than the library that this is built with; numbers are the same on all machines. */
 #define CALL_FCHMODAT2 452
+#define CALL_SETXATTRAT 463
+#define CALL_REMOVEXATTRAT 466
 #define CALL_OPEN_TREE_ATTR 467
+#define CALL_FILE_SETATTR 469
 
 #define LOW_HALF 0xffffffffu /* the kernel looks at the lower half of an int argument */
 
@@ -106,7 +110,7 @@ static const struct {
     {SCMP_SYS(unshare), 0, CLONE_NEWTIME},
     {SCMP_SYS(personality), 0, READ_IMPLIES_EXEC},
     {SCMP_SYS(personality), 0, MMAP_PAGE_ZERO},
-    /* A setuid file in the workspace would serve other users of the machine. */
+    /* A setuid or setgid file in the workspace would serve other users of the machine. */
     {SCMP_SYS(chmod), 1, S_ISUID},
     {SCMP_SYS(fchmod), 1, S_ISUID},
     {SCMP_SYS(fchmodat), 2, S_ISUID},
@@ -116,6 +120,15 @@ static const struct {
     {SCMP_SYS(creat), 1, S_ISUID},
     {SCMP_SYS(mknod), 1, S_ISUID},
     {SCMP_SYS(mknodat), 2, S_ISUID},
+    {SCMP_SYS(chmod), 1, S_ISGID},
+    {SCMP_SYS(fchmod), 1, S_ISGID},
+    {SCMP_SYS(fchmodat), 2, S_ISGID},
+    {CALL_FCHMODAT2, 2, S_ISGID},
+    {SCMP_SYS(open), 2, S_ISGID},
+    {SCMP_SYS(openat), 3, S_ISGID},
+    {SCMP_SYS(creat), 1, S_ISGID},
+    {SCMP_SYS(mknod), 1, S_ISGID},
+    {SCMP_SYS(mknodat), 2, S_ISGID},
 };
 
 /* Refused where an int argument has a value. */
@@ -127,10 +140,57 @@ static const struct {
     {SCMP_SYS(ioctl), 1, TIOCLINUX},
 };
 
+/* Without namespaces: calls on paths that Landlock does not judge. The launcher makes them itself where the path may be written. */
+static const int metadata[] = {
+    SCMP_SYS(chmod), SCMP_SYS(fchmod), SCMP_SYS(fchmodat),  CALL_FCHMODAT2,
+    SCMP_SYS(chown), SCMP_SYS(lchown), SCMP_SYS(fchown),    SCMP_SYS(fchownat),
+    SCMP_SYS(utime), SCMP_SYS(utimes), SCMP_SYS(futimesat), SCMP_SYS(utimensat),
+};
+
+/* Without namespaces: attributes that programs do without where a file system has none. */
+static const struct {
+    int call, number;
+} attributes[] = {
+    {SCMP_SYS(setxattr), EOPNOTSUPP},
+    {SCMP_SYS(lsetxattr), EOPNOTSUPP},
+    {SCMP_SYS(fsetxattr), EOPNOTSUPP},
+    {SCMP_SYS(removexattr), EOPNOTSUPP},
+    {SCMP_SYS(lremovexattr), EOPNOTSUPP},
+    {SCMP_SYS(fremovexattr), EOPNOTSUPP},
+    {CALL_SETXATTRAT, ENOSYS},
+    {CALL_REMOVEXATTRAT, ENOSYS},
+    {CALL_FILE_SETATTR, ENOSYS},
+};
+
+/* The same by ioctl: flags of inodes (chattr), their version and their project. */
+static const uint32_t attribute_ioctls[] = {FS_IOC_SETFLAGS, FS_IOC32_SETFLAGS, FS_IOC_FSSETXATTR,
+                                            FS_IOC_SETVERSION, FS_IOC32_SETVERSION};
+
+static uint32_t refusal(enum filter_kind kind, int number)
+{
+    bool told = kind == FILTER_USUAL || kind == FILTER_BARE || kind == FILTER_OFFLINE;
+    /* Programs do without what does not exist: that is not worth telling. */
+    return told && number != ENOSYS ? SCMP_ACT_NOTIFY : SCMP_ACT_ERRNO((uint32_t)number);
+}
+
+static int add_metadata(scmp_filter_ctx context)
+{
+    int failed = 0;
+    for (size_t i = 0; i < sizeof metadata / sizeof metadata[0]; i++)
+        failed |= seccomp_rule_add(context, SCMP_ACT_NOTIFY, metadata[i], 0);
+    for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; i++)
+        failed |= seccomp_rule_add(context, SCMP_ACT_ERRNO((uint32_t)attributes[i].number),
+                                   attributes[i].call, 0);
+    for (size_t i = 0; i < sizeof attribute_ioctls / sizeof attribute_ioctls[0]; i++)
+        failed |= seccomp_rule_add(context, SCMP_ACT_ERRNO(ENOTTY), SCMP_SYS(ioctl), 1,
+                                   SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_HALF, attribute_ioctls[i]));
+    return failed;
+}
+
 static int add_sockets(scmp_filter_ctx context, enum filter_kind kind)
 {
     static const int usual[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK};
-    uint32_t action = SCMP_ACT_ERRNO(EAFNOSUPPORT);
+    uint32_t action = refusal(kind, EAFNOSUPPORT);
     size_t allowed = kind == FILTER_OFFLINE ? 1 : sizeof usual / sizeof usual[0];
     int failed = 0;
     for (int family = 0; family <= AF_NETLINK; family++) {
@@ -142,7 +202,7 @@ static int add_sockets(scmp_filter_ctx context, enum filter_kind kind)
                                        SCMP_A0(SCMP_CMP_MASKED_EQ, LOW_HALF, (uint64_t)family));
     }
     /* Of netlink, what lists addresses and routes. */
-    if (kind == FILTER_USUAL)
+    if (kind != FILTER_OFFLINE)
         failed |= seccomp_rule_add(context, action, SCMP_SYS(socket), 2,
                                    SCMP_A0(SCMP_CMP_MASKED_EQ, LOW_HALF, AF_NETLINK),
                                    SCMP_A2(SCMP_CMP_GT, NETLINK_ROUTE, 0));
@@ -151,20 +211,29 @@ static int add_sockets(scmp_filter_ctx context, enum filter_kind kind)
     return failed;
 }
 
+static int add_bits(scmp_filter_ctx context, enum filter_kind kind)
+{
+    int failed = 0;
+    for (size_t i = 0; i < sizeof refused_bits / sizeof refused_bits[0]; i++)
+        failed |= seccomp_rule_add(context, refusal(kind, EPERM), refused_bits[i].call, 1,
+                                   SCMP_CMP((unsigned)refused_bits[i].argument, SCMP_CMP_MASKED_EQ,
+                                            refused_bits[i].bits, refused_bits[i].bits));
+    return failed;
+}
+
 static int add_rules(scmp_filter_ctx context, enum filter_kind kind)
 {
-    uint32_t denied = SCMP_ACT_ERRNO(EPERM);
     int failed = 0;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
         if (refused[i].call != __NR_SCMP_ERROR)
-            failed |= seccomp_rule_add(context, SCMP_ACT_ERRNO((uint32_t)refused[i].number),
-                                       refused[i].call, 0);
-    for (size_t i = 0; i < sizeof refused_bits / sizeof refused_bits[0]; i++)
-        failed |= seccomp_rule_add(context, denied, refused_bits[i].call, 1,
-                                   SCMP_CMP((unsigned)refused_bits[i].argument, SCMP_CMP_MASKED_EQ,
-                                            refused_bits[i].bits, refused_bits[i].bits));
+            failed |=
+                seccomp_rule_add(context, refusal(kind, refused[i].number), refused[i].call, 0);
+    if (kind != FILTER_OWN)
+        failed |= add_bits(context, kind);
+    if (kind == FILTER_BARE || kind == FILTER_OFFLINE)
+        failed |= add_metadata(context);
     for (size_t i = 0; i < sizeof refused_values / sizeof refused_values[0]; i++)
-        failed |= seccomp_rule_add(context, denied, refused_values[i].call, 1,
+        failed |= seccomp_rule_add(context, refusal(kind, EPERM), refused_values[i].call, 1,
                                    SCMP_CMP((unsigned)refused_values[i].argument,
                                             SCMP_CMP_MASKED_EQ, LOW_HALF, refused_values[i].value));
     return failed | add_sockets(context, kind);

@@ -1,8 +1,7 @@
-/* Placeholders for missing names: see guard.h. Any thread. */
+/* Paths to write to that are missing: see guard.h. Any thread. */
 #include "sandbox/guard.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -18,13 +17,6 @@
 #define LOCK_WAIT_MS 2000
 #define LOCK_STEP_US 1000
 
-const char *const *guard_names(enum guard_kind kind)
-{
-    static const char *const in_any[] = {".git", NULL};
-    static const char *const in_root[] = {".git", ".cadre", "cadre.yaml", NULL};
-    return kind == GUARD_ROOT ? in_root : in_any;
-}
-
 enum found { FOUND_NOTHING, FOUND_PLACEHOLDER, FOUND_OTHER };
 
 static enum found look(int directory, const char *name)
@@ -36,19 +28,6 @@ static enum found look(int directory, const char *name)
     bool ours = (S_ISDIR(status.st_mode) && mode == PLACEHOLDER_MODE) ||
                 (S_ISREG(status.st_mode) && mode == PLACEHOLDER_FILE_MODE && status.st_size == 0);
     return ours && status.st_uid == geteuid() ? FOUND_PLACEHOLDER : FOUND_OTHER;
-}
-
-bool guard_is_empty_placeholder(int directory, const char *name)
-{
-    const struct dirent *entry;
-    bool empty = look(directory, name) == FOUND_PLACEHOLDER;
-    int fd = empty ? scope_open_beneath(directory, name, O_RDONLY | O_DIRECTORY) : -1;
-    DIR *opened = fd >= 0 ? fdopendir(fd) : NULL;
-    while (opened != NULL && (entry = readdir(opened)) != NULL)
-        empty &= strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-    if (opened != NULL)
-        closedir(opened);
-    return empty;
 }
 
 /* Somebody who cleans up holds the lock alone, for a moment. */
@@ -65,17 +44,6 @@ static int lock_shared(int directory, const char *path, struct err *err)
     return 0;
 }
 
-static int make(int directory, const char *name, const char *path, struct err *err)
-{
-    if (mkdirat(directory, name, PLACEHOLDER_MODE) == 0)
-        return fchmodat(directory, name, PLACEHOLDER_MODE, 0) == 0
-                   ? 0
-                   : err_set(err, ERR_IO, "cannot keep %s in %s: %s", name, path, strerror(errno));
-    return errno == EEXIST
-               ? 0
-               : err_set(err, ERR_IO, "cannot keep %s out of %s: %s", name, path, strerror(errno));
-}
-
 static struct guard *guard_new(struct guards *guards, int directory, struct err *err)
 {
     struct stat status;
@@ -89,33 +57,6 @@ static struct guard *guard_new(struct guards *guards, int directory, struct err 
     if (fstat(directory, &status) == 0)
         guard->identity = (struct scope_identity){status.st_dev, status.st_ino};
     return guard;
-}
-
-int guards_add(struct guards *guards, int workspace, const char *path, enum guard_kind kind,
-               struct err *err)
-{
-    const char *const *names = guard_names(kind);
-    int directory = scope_open_beneath(workspace, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (directory < 0)
-        return 0; /* a file, a link or nothing: nothing will be mounted in it */
-    bool needed = false;
-    for (size_t i = 0; names[i] != NULL; i++)
-        needed |= look(directory, names[i]) != FOUND_OTHER;
-    if (!needed) {
-        close(directory);
-        return 0;
-    }
-    struct guard *guard = guard_new(guards, directory, err);
-    if (guard == NULL || lock_shared(directory, path, err) != 0)
-        return -1;
-    for (size_t i = 0; names[i] != NULL; i++) {
-        if (look(directory, names[i]) == FOUND_OTHER)
-            continue;
-        guard->names[guard->name_count++] = names[i];
-        if (make(directory, names[i], path, err) != 0)
-            return -1;
-    }
-    return 0;
 }
 
 /* --- paths to write to ------------------------------------------------------------------------------------------------------ */
@@ -169,8 +110,7 @@ int guards_make(struct guards *guards, int workspace, struct str path, struct ar
             struct guard *guard = guard_new(guards, at, err);
             if (guard == NULL || lock_shared(at, name, err) != 0)
                 return -1;
-            guard->purpose = GUARD_MAKES;
-            guard->names[guard->name_count++] = name;
+            guard->name = name;
             if (make_missing(at, name, last && is_file_name(name)) != 0)
                 return 0;
         }
@@ -206,21 +146,6 @@ static void release_made(int directory, const char *name)
     }
 }
 
-static void release_kept(int directory, const char *name)
-{
-    if (look(directory, name) == FOUND_PLACEHOLDER)
-        unlinkat(directory, name, AT_REMOVEDIR);
-}
-
-static void release_names(const struct guard *guard, int directory)
-{
-    for (size_t i = 0; i < guard->name_count; i++)
-        if (guard->purpose == GUARD_MAKES)
-            release_made(directory, guard->names[i]);
-        else
-            release_kept(directory, guard->names[i]);
-}
-
 static bool is_same(const struct guard *a, const struct guard *b)
 {
     return a->identity.device == b->identity.device && a->identity.inode == b->identity.inode;
@@ -238,7 +163,7 @@ void guards_release(struct guards *guards)
         if (first == i && flock(guard->directory, LOCK_EX | LOCK_NB) == 0)
             for (size_t k = guards->count; k-- > i;)
                 if (is_same(&guards->items[k], guard))
-                    release_names(&guards->items[k], guard->directory);
+                    release_made(guard->directory, guards->items[k].name);
         close(guard->directory);
     }
     guards->count = 0;

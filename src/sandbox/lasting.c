@@ -8,7 +8,8 @@
 #include "os/clock.h"
 #include "sandbox/call.h"
 
-#define START_MS 20000 /* until the walls stand; they take milliseconds */
+#define START_MS                                                                                   \
+    60000 /* until the walls stand: milliseconds, but for a workspace of very many files */
 
 struct lasting {
     struct sandbox_program program; /* first: what callers hold */
@@ -21,7 +22,6 @@ struct lasting {
 static int await_start(struct lasting *lasting, struct err *err)
 {
     char status[LAUNCH_STATUS_MAX];
-    struct sandbox_outcome unused = {0};
     struct pollfd polls[] = {{lasting->call.status[0], POLLIN, 0},
                              {lasting->process.handle, POLLIN, 0}};
     int64_t until = lasting->started + START_MS;
@@ -32,7 +32,11 @@ static int await_start(struct lasting *lasting, struct err *err)
     if (status[0] == 's')
         return 0;
     if (status[0] == '!')
-        return call_translate(status, &unused, err);
+        return call_refusal(status, err);
+    if (status[0] == 'd')
+        return err_set(err, ERR_DENIED,
+                       "nothing was run: commands of this run have written more to the disk than "
+                       "they may (sandbox.disk_mb)");
     return err_set(err, ERR_IO, "the launcher did not start the program within %d seconds",
                    START_MS / 1000);
 }
@@ -78,16 +82,14 @@ int sandbox_start(void *self, const struct sandbox_walls *walls,
 void sandbox_stop(void *self, struct sandbox_program *program, struct sandbox_outcome *outcome)
 {
     struct lasting *lasting = (struct lasting *)program;
-    char status[LAUNCH_STATUS_MAX];
     struct err unused = ERR_INIT;
     struct pollfd ended = {program->ended, POLLIN, 0};
     bool alive = poll(&ended, 1, 0) == 0;
     *outcome = (struct sandbox_outcome){.end = SANDBOX_KILLED, .code = SIGKILL};
     lasting->process.input = program->input; /* the caller may have closed it */
     process_stop(&lasting->process, &lasting->call.lifeline[1]);
-    nested_sweep(&lasting->call.nested, outcome->aside, sizeof outcome->aside);
-    call_read_status(&lasting->call, status);
-    if (!alive && call_translate(status, outcome, &unused) != 0)
+    call_end_proxy(&lasting->call, outcome);
+    if (call_read_outcome(&lasting->call, outcome, &unused) != 0)
         outcome->end = SANDBOX_KILLED;
     if (alive)
         outcome->end = SANDBOX_CANCELLED;

@@ -1,5 +1,5 @@
 /* The program that stands between cadre and a confined command. It reads the policy, makes new namespaces, and waits for the first
- * process in them, which builds the walls (launcher_root.c, launcher_walls.c) and then runs the command (launcher_init.c).
+ * process in them, which builds the walls (launcher_root.c, launcher_walls.c, launcher_refusals.c) and then runs the command (launcher_init.c).
  *
  * Who dies when: the first process ends when its command has ended or when the lifeline does, and the kernel then kills whoever
  * is left in the namespace. This process ends after it: when cadre sees that, everything is dead. One thread, no heap but the
@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -22,6 +21,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 void launch_say(const char *line)
@@ -62,6 +62,13 @@ void launch_refuse(const char *wall, const char *format, ...)
     _exit(1);
 }
 
+long long launch_now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 bool launch_has(const struct launch *launch, enum launch_wall wall)
 {
     return (launch->head->walls & (1u << wall)) != 0;
@@ -89,8 +96,7 @@ static void map_user(uid_t uid, gid_t gid)
 /* Cadre may be gone already, which only the lifeline tells. */
 static void die_if_alone(void)
 {
-    struct pollfd lifeline = {LAUNCH_LIFELINE, POLLIN, 0};
-    if (poll(&lifeline, 1, 0) != 0)
+    if (launch_is_cut())
         _exit(1);
 }
 
@@ -118,19 +124,23 @@ static void leave_terminal(void)
 static _Noreturn void be_first(struct launch *launch, uid_t uid, gid_t gid)
 {
     die_with_parent();
+    /* Where memory runs out, the kernel takes commands before anything else of the user's. */
+    write_text("limits", "/proc/self/oom_score_adj", "1000");
     if (launch_has(launch, LAUNCH_WALL_NAMESPACES)) {
         map_user(uid, gid);
         if (sethostname("cadre", 5) != 0)
             launch_fail("namespaces", "cannot set the host name");
-        if (launch->head->network != LAUNCH_NET_FULL)
+        if (launch->head->network != LAUNCH_NET_FULL) {
             launch_raise_loopback();
+            launch_open_sockets(launch);
+        }
         launch_make_root(launch);
     }
     launch_drop_privileges();
     launch_restrict_files(launch);
+    launch_open_places(launch);
     close(LAUNCH_WORKSPACE);
     launch_set_limits(launch);
-    launch_restrict_calls(launch);
     /* What drops privileges also forgets who to die with. */
     die_with_parent();
     if (launch->head->network == LAUNCH_NET_RELAY)
@@ -196,6 +206,7 @@ static void kill_descendants(void)
 int main(void)
 {
     static struct launch launch;
+    struct launch_disk disk;
     uid_t uid = geteuid();
     gid_t gid = getegid();
     int status = 0;
@@ -203,29 +214,37 @@ int main(void)
     close(LAUNCH_IMAGE);
     launch_read_message(&launch);
     close(LAUNCH_MESSAGE);
-    if (launch.head->life == LAUNCH_FOR_A_CALL)
-        die_with_parent();
     umask(022);
     prctl(PR_SET_NAME, "cadre-launcher");
-    /* Where memory runs out, the kernel takes commands before anything else of the user's. */
-    write_text("limits", "/proc/self/oom_score_adj", "1000");
     leave_terminal();
     find_workspace(&launch);
+    launch_find_kept(&launch);
     /* Further groups would be kept: they cannot be given up inside. Who may not give them up keeps them. */
     if (uid == 0 && setgroups(0, NULL) != 0 && errno != EPERM)
         launch_fail("namespaces", "cannot leave the groups");
     bool namespaces = launch_has(&launch, LAUNCH_WALL_NAMESPACES);
     if (!namespaces && prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
         launch_fail("processes", "cannot take over orphans");
+    launch_share_refusals(&launch);
+    launch_lease_begin(&launch);
+    launch_open_disk(&launch, &disk);
+    /* Many short commands write as much as a long one: once the limit is reached, none is started. */
+    if (launch_has_filled_the_disk(&launch, &disk)) {
+        launch_say("d\na \n");
+        return 0;
+    }
     pid_t first = start_first(&launch);
     if (first < 0)
         launch_fail("namespaces", "cannot make namespaces");
     if (first == 0)
         be_first(&launch, uid, gid);
-    close_range(0, ~0u, 0); /* whoever reads the command's output waits for its last writer */
+    close_range(0, 2, 0); /* whoever reads the command's output waits for its last writer */
+    launch_keep_watch(&launch, &disk, first);
     while (waitpid(first, &status, 0) < 0 && errno == EINTR)
         continue;
     if (!namespaces)
         kill_descendants();
+    launch_say_refusals(&launch);
+    launch_sweep(&launch);
     return 0;
 }

@@ -1,5 +1,6 @@
-/* The first process of the namespace: starts the command, reaps whoever is left to it, watches the memory and the lifeline. Its end is
- * everybody's end. Signals from inside do not reach it, and nobody inside may look into it. */
+/* The first process of the namespace: starts the command, reaps whoever is left to it, watches the memory. Its end is
+ * everybody's end; it comes with the end of the outer process (launcher_keeper.c) at the latest. Signals from inside do
+ * not reach it, and nobody inside may look into it. */
 #include "sandbox/launcher.h"
 
 #include <dirent.h>
@@ -11,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define WATCH_MS 200                                 /* between looks at what is held, at most */
@@ -72,9 +73,11 @@ static unsigned long long held_by_segments(void)
 }
 
 /* All of the namespace, /tmp included. */
-static unsigned long long held_by_all(enum precision precision, size_t *processes)
+static unsigned long long held_by_all(const struct launch *launch, enum precision precision,
+                                      size_t *processes)
 {
     struct statvfs tmp;
+    unsigned long long most = launch->head->memory_bytes;
     unsigned long long sum = 0;
     DIR *proc = opendir("/proc");
     struct dirent *entry;
@@ -89,42 +92,32 @@ static unsigned long long held_by_all(enum precision precision, size_t *processe
     sum += held_by_segments();
     if (statvfs("/tmp", &tmp) == 0)
         sum += (unsigned long long)(tmp.f_blocks - tmp.f_bfree) * tmp.f_frsize;
-    return sum;
+    return sum + launch_held_by_sockets(launch, sum < most ? most - sum : 0);
 }
 
-/* Ends everything when it holds too much. Address space is not limited: sanitizers and other runtimes reserve terabytes of it. Returns
- * the milliseconds until the next look: the less is left, the sooner it may be gone. */
-static long long watch(const struct launch *launch)
+/* What it used too much of, as the status line says it; NULL: nothing. Address space is not limited: sanitizers and other runtimes
+ * reserve terabytes of it. next_ms: until the next look; the less is left, the sooner it may be gone. */
+static const char *watch(const struct launch *launch, long long *next_ms)
 {
     size_t processes;
     unsigned long long most = launch->head->memory_bytes;
+    *next_ms = WATCH_MS;
     if (!launch_has(launch, LAUNCH_WALL_NAMESPACES))
-        return WATCH_MS;
-    unsigned long long held = held_by_all(QUICK, &processes);
-    if (held > most && (held = held_by_all(EXACT, &processes)) > most) {
-        launch_say("m\n");
-        _exit(1);
-    }
-    if (processes > launch->head->processes + 2) {
-        launch_say("p\n");
-        _exit(1);
-    }
+        return NULL;
+    unsigned long long held = held_by_all(launch, QUICK, &processes);
+    if (held > most && (held = held_by_all(launch, EXACT, &processes)) > most)
+        return "m\n";
+    if (processes > launch->head->processes + 2)
+        return "p\n";
     unsigned long long left_ms = (most - held) / FILLED_IN_A_MS;
-    return left_ms > WATCH_MS         ? WATCH_MS
-           : left_ms < WATCH_LEAST_MS ? WATCH_LEAST_MS
-                                      : (long long)left_ms;
-}
-
-static long long now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    if (left_ms < WATCH_MS)
+        *next_ms = left_ms < WATCH_LEAST_MS ? WATCH_LEAST_MS : (long long)left_ms;
+    return NULL;
 }
 
 /* --- the command ------------------------------------------------------------------------------------------------------------------- */
 
-static pid_t start_command(const struct launch *launch, const sigset_t *mask)
+static pid_t start_command(const struct launch *launch, const sigset_t *mask, int channel)
 {
     /* This process has one thread and nothing but system calls to make in its child: vfork costs no copy of anything. volatile: the
      * child writes it, and this process reads it. NOLINTBEGIN(clang-analyzer-security.insecureAPI.vfork,clang-analyzer-unix.Vfork) */
@@ -133,6 +126,7 @@ static pid_t start_command(const struct launch *launch, const sigset_t *mask)
     if (pid == 0) {
         setpgid(0, 0);
         sigprocmask(SIG_SETMASK, mask, NULL);
+        launch_restrict_command_calls(launch, channel);
         close_range(3, ~0u, 0);
         execvp(launch->argv[0], launch->argv);
         number = errno;
@@ -172,40 +166,60 @@ static bool reap(pid_t command, int *status)
     return found;
 }
 
+/* Starts it and closes the descriptors that are the command's alone: only it writes its output and reads its input. */
+static pid_t begin(const struct launch *launch, int *listener)
+{
+    sigset_t none;
+    int channel[2];
+    sigemptyset(&none);
+    environ = launch->environment;
+    if (chdir(launch->directory) != 0)
+        launch_fail("command", "cannot start in %s", launch->directory);
+    if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, channel) != 0)
+        launch_fail("command", "cannot make a channel");
+    pid_t command = start_command(launch, &none, channel[1]);
+    *listener = launch_receive_listener(channel[0]);
+    close(channel[0]);
+    close(channel[1]);
+    launch_restrict_own_calls(launch);
+    if (launch->head->life == LAUNCH_UNTIL_STOPPED)
+        launch_say("s\n");
+    close_range(0, 2, 0);
+    return command;
+}
+
 void launch_command(const struct launch *launch)
 {
-    sigset_t none, children;
-    int status = 0;
-    sigemptyset(&none);
+    sigset_t children;
+    int status = 0, listener;
     sigemptyset(&children);
     sigaddset(&children, SIGCHLD);
     sigprocmask(SIG_BLOCK, &children, NULL);
     int signals = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
-    environ = launch->environment;
-    if (chdir(launch->directory) != 0)
-        launch_fail("command", "cannot start in %s", launch->directory);
     if (signals < 0)
         launch_fail("command", "cannot wait for processes");
-    pid_t command = start_command(launch, &none);
-    if (launch->head->life == LAUNCH_UNTIL_STOPPED)
-        launch_say("s\n");
-    /* Only the command writes its output, and only the command reads its input. */
-    close_range(0, 2, 0);
-    struct pollfd polls[] = {{LAUNCH_LIFELINE, POLLIN, 0}, {signals, POLLIN, 0}};
-    long long next = now_ms() + WATCH_LEAST_MS;
+    pid_t command = begin(launch, &listener);
+    struct pollfd polls[] = {{signals, POLLIN, 0}, {listener, POLLIN, 0}};
+    long long next = launch_now_ms() + WATCH_LEAST_MS;
     for (;;) {
         struct signalfd_siginfo info;
         /* By the clock, and not when nothing else happens: children that end all the time would put it off for ever. */
-        long long left = next - now_ms();
+        long long left = next - launch_now_ms();
         if (left <= 0) {
-            left = watch(launch);
-            next = now_ms() + left;
+            const char *why = watch(launch, &left);
+            if (why != NULL) {
+                launch_say(why);
+                _exit(1);
+            }
+            next = launch_now_ms() + left;
         }
         if (poll(polls, 2, (int)left) <= 0)
             continue;
-        if (polls[0].revents != 0)
-            _exit(1);
-        if (polls[1].revents != 0) {
+        if ((polls[1].revents & POLLIN) != 0)
+            launch_answer(launch, listener);
+        else if (polls[1].revents != 0)
+            polls[1].fd = -1; /* nobody is left who could ask */
+        if (polls[0].revents != 0) {
             ssize_t n = read(signals, &info, sizeof info);
             (void)n; /* how many there were does not matter: all are reaped */
             if (reap(command, &status))

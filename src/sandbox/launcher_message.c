@@ -23,6 +23,13 @@ static void check_list(const struct launch *launch, struct launch_part part)
     }
 }
 
+static void check_filter(const struct launch *launch, struct launch_part part)
+{
+    if (part.count > LAUNCH_FILTER_MAX || part.at % 8 != 0 || part.at > launch->area_bytes ||
+        part.count * 8 > launch->area_bytes - part.at)
+        launch_refuse("message", "a filter of the message is wrong");
+}
+
 const char *launch_next(const struct launch *launch, struct launch_part part, const char *last)
 {
     const char *text = launch->area + part.at;
@@ -66,7 +73,7 @@ void launch_read_message(struct launch *launch)
     launch->head = head;
     launch->area = (const char *)(head + 1);
     launch->area_bytes = bytes - sizeof *head;
-    launch->relay_socket = -1;
+    launch->relay_socket = launch->socket_count = launch->socket_list = -1;
     if (head->magic != LAUNCH_MAGIC || head->bytes != bytes || head->life > LAUNCH_UNTIL_STOPPED ||
         head->walls >= 1u << LAUNCH_WALL_COUNT || head->network > LAUNCH_NET_FULL ||
         head->relay_port > 65535)
@@ -76,10 +83,11 @@ void launch_read_message(struct launch *launch)
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         check_list(launch, lists[i]);
     if (head->argv.count == 0 || head->names.count != LAUNCH_NAME_COUNT ||
-        head->records.count % 2 != 0 || head->filter.count > 4096 || head->filter.at % 8 != 0 ||
-        head->filter.at > launch->area_bytes ||
-        head->filter.count * 8 > launch->area_bytes - head->filter.at)
+        head->records.count % 2 != 0)
         launch_refuse("message", "the message's parts are wrong");
+    check_filter(launch, head->filter);
+    check_filter(launch, head->silent_filter);
+    check_filter(launch, head->own_filter);
     launch->argv = vector(launch, head->argv);
     launch->environment = vector(launch, head->environment);
     launch->workspace_path = launch_next(launch, head->names, NULL);

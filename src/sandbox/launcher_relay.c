@@ -154,6 +154,7 @@ void launch_start_relay(const struct launch *launch)
         launch_fail("relay", "cannot start the forwarder");
     if (pid == 0) {
         close_range(0, 2, 0);
+        launch_restrict_own_calls(launch);
         close(LAUNCH_STATUS);
         close(LAUNCH_LIFELINE);
         forward(listener, launch->relay_socket);

@@ -140,8 +140,7 @@ static int place(const struct root *root, const char *path, enum place_kind kind
 
 /* --- mounting -------------------------------------------------------------------------------------------------------------- */
 
-/* A copy of a tree of mounts, not yet in any place. `path` may be "" for the opened thing itself. */
-static int copy_tree(int directory, const char *path, uint64_t attributes)
+int launch_copy_tree(int directory, const char *path, uint64_t attributes)
 {
     struct mount_attr attr = {.attr_set = attributes};
     unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE;
@@ -156,8 +155,7 @@ static int copy_tree(int directory, const char *path, uint64_t attributes)
     return tree;
 }
 
-/* Takes both descriptors. */
-static int attach(int tree, int where)
+int launch_attach(int tree, int where)
 {
     int result = -1;
     if (tree >= 0 && where >= 0)
@@ -206,7 +204,7 @@ static void show(const struct root *root, const char *path)
         return;
     }
     enum place_kind kind = S_ISDIR(status.st_mode) ? PLACE_DIRECTORY : PLACE_FILE;
-    if (attach(copy_tree(AT_FDCWD, path, READ_ONLY), place(root, path, kind)) != 0)
+    if (launch_attach(launch_copy_tree(AT_FDCWD, path, READ_ONLY), place(root, path, kind)) != 0)
         launch_fail(WALL, "cannot show %s", path);
 }
 
@@ -214,8 +212,8 @@ static void show(const struct root *root, const char *path)
 static void show_target(const struct root *root, const char *path)
 {
     struct stat status;
-    if (stat(path, &status) == 0 &&
-        attach(copy_tree(AT_FDCWD, path, READ_ONLY), place(root, path, PLACE_FILE)) != 0)
+    if (stat(path, &status) == 0 && launch_attach(launch_copy_tree(AT_FDCWD, path, READ_ONLY),
+                                                  place(root, path, PLACE_FILE)) != 0)
         launch_fail(WALL, "cannot show %s", path);
 }
 
@@ -258,11 +256,12 @@ static void make_devices(const struct root *root)
     char path[64];
     for (size_t i = 0; i < sizeof device_names / sizeof device_names[0]; i++) {
         snprintf(path, sizeof path, "/dev/%s", device_names[i]);
-        if (attach(copy_tree(AT_FDCWD, path, DEVICE), place(root, path, PLACE_FILE)) != 0)
+        if (launch_attach(launch_copy_tree(AT_FDCWD, path, DEVICE),
+                          place(root, path, PLACE_FILE)) != 0)
             launch_fail(WALL, "cannot show %s", path);
     }
     int terminals = new_filesystem("devpts", pts_options, DEVICE);
-    if (attach(terminals, place(root, "/dev/pts", PLACE_DIRECTORY)) != 0)
+    if (launch_attach(terminals, place(root, "/dev/pts", PLACE_DIRECTORY)) != 0)
         launch_fail(WALL, "cannot mount /dev/pts");
     for (size_t i = 0; i < sizeof device_links / sizeof device_links[0]; i++) {
         snprintf(path, sizeof path, "dev/%s", device_links[i][0]);
@@ -302,11 +301,12 @@ static void make_proc(const struct launch *launch, const struct root *root)
     /* Read-only: settings below /proc/sys belong to user 0 of the machine, which a command of root's is. */
     if (mount_setattr(proc, "", AT_EMPTY_PATH, &attr, sizeof attr) != 0)
         launch_fail(WALL, "cannot make /proc read-only");
-    if (attach(proc, place(root, "/proc", PLACE_DIRECTORY)) != 0)
+    if (launch_attach(proc, place(root, "/proc", PLACE_DIRECTORY)) != 0)
         launch_fail(WALL, "cannot mount /proc");
     for (size_t i = 0; i < sizeof secret_proc / sizeof secret_proc[0]; i++) {
         int where = launch_open_beneath(root->fd, secret_proc[i]);
-        if (where >= 0 && attach(copy_tree(AT_FDCWD, "/dev/null", DEVICE), where) != 0)
+        if (where >= 0 &&
+            launch_attach(launch_copy_tree(AT_FDCWD, "/dev/null", DEVICE), where) != 0)
             launch_fail(WALL, "cannot hide /%s", secret_proc[i]);
     }
 }
@@ -316,7 +316,8 @@ static void make_tmp(const struct root *root)
     if (mkdirat(root->fd, "run", 0755) != 0 || mkdirat(root->fd, "tmp", 0700) != 0 ||
         mkdirat(root->fd, "tmp/home", 0700) != 0 || mkdirat(root->fd, "tmp/.shm", 0700) != 0 ||
         fchmodat(root->fd, "tmp", 01777, 0) != 0 ||
-        attach(copy_tree(root->fd, "tmp", WRITABLE), launch_open_beneath(root->fd, "tmp")) != 0)
+        launch_attach(launch_copy_tree(root->fd, "tmp", WRITABLE),
+                      launch_open_beneath(root->fd, "tmp")) != 0)
         launch_fail(WALL, "cannot make /tmp");
 }
 
@@ -334,7 +335,7 @@ static void hide(const struct launch *launch, const struct root *root)
             launch_fail(WALL, "cannot look at %s", path);
         if (status.st_dev == root->device)
             close(where);
-        else if (attach(copy_tree(root->fd, "run", WRITABLE), where) != 0)
+        else if (launch_attach(launch_copy_tree(root->fd, "run", WRITABLE), where) != 0)
             launch_fail(WALL, "cannot hide %s", path);
     }
 }
@@ -358,12 +359,11 @@ static void show_view(const struct launch *launch, const struct root *root, int 
     char path[8192];
     struct stat status;
     int source = launch_open_beneath(workspace, view + 1);
-    if (source < 0 && view[0] != LAUNCH_VIEW_KEEP &&
-        (errno == ENOENT || errno == ELOOP || errno == ENOTDIR))
+    if (source < 0 && (errno == ENOENT || errno == ELOOP || errno == ENOTDIR))
         return; /* there is nothing, or a link that leads somewhere else: nothing is shown */
     if (source < 0 || fstat(source, &status) != 0)
         launch_fail(WALL, "cannot open %s in the workspace", view + 1);
-    if (S_ISLNK(status.st_mode) && (view[0] == LAUNCH_VIEW_KEEP || view[0] == LAUNCH_VIEW_FOUND))
+    if (S_ISLNK(status.st_mode) && view[0] == LAUNCH_VIEW_FOUND)
         launch_refuse(WALL, "%s is a link and cannot be kept from being changed", view + 1);
     if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode)) {
         close(source);
@@ -372,9 +372,9 @@ static void show_view(const struct launch *launch, const struct root *root, int 
     snprintf(path, sizeof path, "%s/%s", launch->workspace_path,
              strcmp(view + 1, ".") == 0 ? "" : view + 1);
     int where = place(root, path, S_ISDIR(status.st_mode) ? PLACE_DIRECTORY : PLACE_FILE);
-    int tree = copy_tree(source, "", view[0] == LAUNCH_VIEW_WRITE ? WRITABLE : READ_ONLY);
+    int tree = launch_copy_tree(source, "", view[0] == LAUNCH_VIEW_WRITE ? WRITABLE : READ_ONLY);
     close(source);
-    if (attach(tree, where) != 0)
+    if (launch_attach(tree, where) != 0)
         launch_fail(WALL, "cannot show %s of the workspace", view + 1);
 }
 
@@ -388,6 +388,12 @@ static void make_workspace(const struct launch *launch, const struct root *root)
     close(where);
     while ((view = launch_next(launch, launch->head->views, view)) != NULL)
         show_view(launch, root, workspace, view);
+    /* Within what is writable, what is kept: on top of it, read-only. */
+    for (size_t at = 0; at < launch->kept.found.used; at += strlen(launch->kept.found.p + at) + 1) {
+        char found[8192];
+        snprintf(found, sizeof found, "%c%s", LAUNCH_VIEW_FOUND, launch->kept.found.p + at);
+        show_view(launch, root, workspace, found);
+    }
     close(workspace);
 }
 
@@ -401,7 +407,7 @@ static void show_record(const struct root *root, const char *name, const char *s
     if (lstat(source, &status) != 0 && errno == ENOENT)
         return; /* git replaces some at times */
     enum place_kind kind = S_ISDIR(status.st_mode) ? PLACE_DIRECTORY : PLACE_FILE;
-    if (attach(copy_tree(AT_FDCWD, source, READ_ONLY), place(root, path, kind)) != 0)
+    if (launch_attach(launch_copy_tree(AT_FDCWD, source, READ_ONLY), place(root, path, kind)) != 0)
         launch_fail(WALL, "cannot show the repository's %s", name);
 }
 
@@ -423,7 +429,7 @@ static void make_records(const struct launch *launch, const struct root *root)
     int where = launch_open_beneath(root->fd, text);
     if (where >= 0 && (fstat(where, &status) != 0 || !S_ISREG(status.st_mode)))
         launch_refuse(WALL, "the .git of the workspace was changed at this moment");
-    if (attach(copy_tree(root->fd, RECORDS_LINK, READ_ONLY), where) != 0)
+    if (launch_attach(launch_copy_tree(root->fd, RECORDS_LINK, READ_ONLY), where) != 0)
         launch_fail(WALL, "cannot show the repository");
 }
 
@@ -459,6 +465,8 @@ void launch_make_root(struct launch *launch)
         launch->relay_socket = open(launch->relay, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (launch->relay_socket < 0)
             launch_fail("relay", "cannot open the relay's socket %s", launch->relay);
+    } else if (launch->head->network == LAUNCH_NET_RELAY) {
+        launch->relay_socket = LAUNCH_RELAY;
     }
     make_tmp(&root);
     make_system(launch, &root);
@@ -467,6 +475,7 @@ void launch_make_root(struct launch *launch)
     hide(launch, &root);
     make_workspace(launch, &root);
     hide(launch, &root);
+    launch_cover(launch, root.fd);
     make_records(launch, &root);
     enter(&root);
     close(root.fd);

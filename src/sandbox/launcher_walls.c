@@ -1,12 +1,10 @@
-/* Walls that a process puts around itself and cannot take down again: no capabilities, no way to gain any, limits, Landlock, seccomp.
+/* Walls that a process puts around itself and cannot take down again: no capabilities, no way to gain any, limits, Landlock.
  * The loopback device is raised here too, while that is still allowed. */
 #include "sandbox/launcher.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <linux/securebits.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -198,19 +196,4 @@ void launch_restrict_files(const struct launch *launch)
     if (syscall(SYS_landlock_restrict_self, rules, 0) != 0)
         launch_fail("landlock", "cannot apply the rules");
     close(rules);
-}
-
-/* --- seccomp -------------------------------------------------------------------------------------------------------------------- */
-
-void launch_restrict_calls(const struct launch *launch)
-{
-    struct sock_fprog program = {
-        .len = (unsigned short)launch->head->filter.count,
-        .filter = (struct sock_filter *)(launch->area + launch->head->filter.at)};
-    if (!launch_has(launch, LAUNCH_WALL_SECCOMP))
-        return;
-    if (program.len == 0)
-        launch_refuse("seccomp", "the message has no filter");
-    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0)
-        launch_fail("seccomp", "cannot install the filter");
 }

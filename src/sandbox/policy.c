@@ -1,5 +1,5 @@
-/* What a command may see and change, as the launcher's message: views of the workspace in the order of mounting, names that must not
- * be made, the built environment, limits. Any thread. */
+/* What a command may see and change, as the launcher's message: views of the workspace in the order of mounting, the built
+ * environment, limits. Any thread. */
 #include "sandbox/policy.h"
 
 #include <fcntl.h>
@@ -9,12 +9,16 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include "base/gitname.h"
 #include "base/path.h"
+#include "os/leftover.h"
 #include "os/scope.h"
 
 #define PROCESSES_DEFAULT 512
 #define PROCESSES_LEAST 16
+#define RELAY_PORT_DEFAULT 8118
 #define FILE_BYTES_DEFAULT ((int64_t)4 << 30)
+#define DISK_BYTES_DEFAULT ((int64_t)32 << 30)
 #define OPEN_FILES_DEFAULT 8192
 #define MEMORY_LEAST ((uint64_t)2 << 30)
 
@@ -55,11 +59,10 @@ static struct str next_component(struct str *path)
 /* Repositories and cadre's own files are never written by a command, even where a contract names them. */
 static bool is_kept(struct str path)
 {
-    struct str first = next_component(&path);
-    if (str_is(first, ".cadre") || str_is(first, "cadre.yaml") || scope_is_git(first))
+    if (scope_holds_config(path))
         return true;
     while (path.n > 0)
-        if (scope_is_git(next_component(&path)))
+        if (gitname_is_git(next_component(&path)))
             return true;
     return false;
 }
@@ -79,50 +82,7 @@ static void add_view(struct list *views, struct arena *arena, char kind, struct 
     list_add(views, arena_printf(arena, "%c%.*s", kind, STR_FMT(path)));
 }
 
-struct finding {
-    const struct policy *policy;
-    struct list *views;
-    enum guard_kind kind;
-};
-
-/* What lies deeper than the guarded names, which have views of their own. */
-static void add_nested(void *user, enum nested_depth depth, struct str path)
-{
-    struct finding *finding = user;
-    const char *slash = memrchr(path.p, '/', path.n);
-    size_t skip = slash != NULL ? (size_t)(slash - path.p) + 1 : 0;
-    struct str name = {path.p + skip, path.n - skip};
-    if (depth == NESTED_AT_THE_TOP && (finding->kind == GUARD_ROOT || str_is(name, ".git")))
-        return;
-    add_view(finding->views, finding->policy->arena, LAUNCH_VIEW_FOUND, path);
-}
-
-static int guard_write_path(const struct policy *policy, struct guards *guards, struct list *views,
-                            struct str path, struct err *err)
-{
-    enum guard_kind kind = str_is(path, ".") ? GUARD_ROOT : GUARD_DIRECTORY;
-    const char *const *names = guard_names(kind);
-    const char *text = arena_copy(policy->arena, path).p;
-    if (policy->options->off[LAUNCH_WALL_NAMESPACES])
-        return 0; /* nothing can be mounted */
-    if (guards_add(guards, policy->walls->workspace, text, kind, err) != 0)
-        return -1;
-    struct finding finding = {policy, views, kind};
-    if (nested_find(policy->nested, text, policy->arena, add_nested, &finding, err) != 0)
-        return -1;
-    int directory =
-        scope_open_beneath(policy->walls->workspace, text, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (directory < 0)
-        return 0;
-    close(directory);
-    for (size_t i = 0; names[i] != NULL; i++)
-        add_view(views, policy->arena, LAUNCH_VIEW_KEEP,
-                 kind == GUARD_ROOT ? str_from(names[i])
-                                    : arena_printf(policy->arena, "%s/%s", text, names[i]));
-    return 0;
-}
-
-/* Reads first, then what is writable on top of them, then what is kept within that. */
+/* Reads first, then what is writable on top of them. The launcher finds what is kept within that. */
 static int add_views(const struct policy *policy, struct guards *guards, struct list *views,
                      struct err *err)
 {
@@ -132,11 +92,10 @@ static int add_views(const struct policy *policy, struct guards *guards, struct 
     for (size_t i = 0; i < walls->write_count; i++)
         if (!is_kept(walls->write_paths[i]))
             writes[count++] = walls->write_paths[i];
+    leftover_clean(walls->workspace);
     for (size_t i = 0; i < count; i++)
         if (guards_make(guards, walls->workspace, writes[i], policy->arena, err) != 0)
             return -1;
-    nested_init(policy->nested, walls->workspace, walls->hidden, walls->hidden_count, count,
-                policy->arena);
     for (size_t i = 0; i < walls->read_count; i++)
         if (!covered(walls->read_paths[i], writes, count, SIZE_MAX) &&
             !covered(walls->read_paths[i], walls->read_paths, walls->read_count, i))
@@ -144,10 +103,6 @@ static int add_views(const struct policy *policy, struct guards *guards, struct 
     for (size_t i = 0; i < count; i++)
         if (!covered(writes[i], writes, count, i))
             add_view(views, policy->arena, LAUNCH_VIEW_WRITE, writes[i]);
-    for (size_t i = 0; i < count; i++)
-        if (!covered(writes[i], writes, count, i) &&
-            guard_write_path(policy, guards, views, writes[i], err) != 0)
-            return -1;
     return 0;
 }
 
@@ -170,6 +125,25 @@ static void add_variable(struct list *list, const char *text)
         list_add(list, str_from(text));
 }
 
+/* Of the loopback inside, where a relay or the proxy listens. */
+static int64_t relay_port(const struct policy *policy)
+{
+    return policy->options->relay_port > 0 ? policy->options->relay_port : RELAY_PORT_DEFAULT;
+}
+
+/* Where programs look for a proxy; some in small letters, some in capitals. */
+static void add_proxy(const struct policy *policy, struct list *list)
+{
+    static const char *const names[] = {"http_proxy", "https_proxy", "all_proxy",
+                                        "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        add_variable(list, arena_printf(policy->arena, "%s=http://127.0.0.1:%lld", names[i],
+                                        (long long)relay_port(policy))
+                               .p);
+    add_variable(list, "no_proxy=localhost,127.0.0.1,::1");
+    add_variable(list, "NO_PROXY=localhost,127.0.0.1,::1");
+}
+
 static void add_environment(const struct policy *policy, struct list *list)
 {
     static const char *const built[] = {
@@ -182,6 +156,8 @@ static void add_environment(const struct policy *policy, struct list *list)
     };
     const struct sandbox_options *options = policy->options;
     const char *const *variables = policy->command->variables;
+    if (policy->walls->network == SANDBOX_NET_NAMES)
+        add_proxy(policy, list);
     for (; variables != NULL && *variables != NULL; variables++)
         add_variable(list, *variables);
     for (size_t i = 0; i < options->environment_count; i++) {
@@ -220,15 +196,17 @@ static void fill_numbers(const struct policy *policy, struct launch_head *head)
     for (int wall = 0; wall < LAUNCH_WALL_COUNT; wall++)
         if (!policy->options->off[wall])
             head->walls |= 1u << wall;
-    head->network = policy->walls->network == SANDBOX_NET_FULL    ? LAUNCH_NET_FULL
-                    : policy->walls->network == SANDBOX_NET_RELAY ? LAUNCH_NET_RELAY
-                                                                  : LAUNCH_NET_NONE;
-    head->relay_port = (uint32_t)policy->options->relay_port;
+    head->network = policy->walls->network == SANDBOX_NET_FULL   ? LAUNCH_NET_FULL
+                    : policy->walls->network == SANDBOX_NET_NONE ? LAUNCH_NET_NONE
+                                                                 : LAUNCH_NET_RELAY;
+    head->relay_port = (uint32_t)relay_port(policy);
     head->processes = limit(asked->processes, most->processes, PROCESSES_DEFAULT);
     if (head->processes < PROCESSES_LEAST)
         head->processes = PROCESSES_LEAST;
     head->memory_bytes = limit(asked->memory_bytes, most->memory_bytes, usual_memory());
     head->file_bytes = limit(asked->file_bytes, most->file_bytes, FILE_BYTES_DEFAULT);
+    head->disk_bytes = limit(asked->disk_bytes, most->disk_bytes, DISK_BYTES_DEFAULT);
+    head->disk_system = policy->disk_system;
     head->open_files = limit(asked->open_files, most->open_files, OPEN_FILES_DEFAULT);
 }
 
@@ -251,18 +229,55 @@ static bool add_records(const struct policy *policy, struct buf *area, struct la
     return !list.broken;
 }
 
+/* Where a descriptor really leads; empty when that cannot be told. */
+static struct str real_path(const struct policy *policy, int fd)
+{
+    char link[64], path[SCOPE_PATH_MAX];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t n = fd >= 0 ? readlink(link, path, sizeof path) : -1;
+    return n > 0 && (size_t)n < sizeof path
+               ? arena_copy(policy->arena, (struct str){path, (size_t)n})
+               : STR("");
+}
+
+/* The same of a path. */
+static struct str real_path_of(const struct policy *policy, struct str path)
+{
+    int fd = open(arena_copy(policy->arena, path).p, O_PATH | O_CLOEXEC);
+    struct str real = real_path(policy, fd);
+    if (fd >= 0)
+        close(fd);
+    return real;
+}
+
+/* The workspace's path as a command sees it. Without mounts of its own a command sees the machine's: a tree that stands in for a
+ * workspace is at its own path, and the workspace's path leads to files that are not the agent's. */
+static struct str path_inside(const struct policy *policy)
+{
+    if (!policy->options->off[LAUNCH_WALL_NAMESPACES])
+        return policy->walls->workspace_path;
+    struct str real = real_path(policy, policy->walls->workspace);
+    return real.n > 0 ? real : policy->walls->workspace_path;
+}
+
 static void add_names(const struct policy *policy, struct list *list)
 {
     const struct sandbox_walls *walls = policy->walls;
-    struct str directory = policy->command->directory;
+    struct str directory = policy->command->directory, workspace = path_inside(policy);
     bool at_root = directory.n == 0 || str_is(directory, ".");
-    list_add(list, walls->workspace_path);
-    list_add(list, at_root ? walls->workspace_path
-                           : arena_printf(policy->arena, "%.*s/%.*s",
-                                          STR_FMT(walls->workspace_path), STR_FMT(directory)));
+    list_add(list, workspace);
+    list_add(list, at_root ? workspace
+                           : arena_printf(policy->arena, "%.*s/%.*s", STR_FMT(workspace),
+                                          STR_FMT(directory)));
     list_add(list, walls->network == SANDBOX_NET_RELAY ? policy->options->relay : STR(""));
     list_add(list, str_from(policy->tmp));
     list_add(list, has_records(policy) ? walls->records.git_dir : STR(""));
+}
+
+/* Absolute paths. */
+static bool lies_in(struct str path, struct str directory)
+{
+    return str_starts(path, directory) && path.n > directory.n && path.p[directory.n] == '/';
 }
 
 /* Landlock cannot take a part out of what it allows, and there is no network to relay through. */
@@ -276,12 +291,14 @@ static int check_without_namespaces(const struct policy *policy, struct err *err
             err, ERR_DENIED,
             "nothing was run: with both walls off, \"namespaces\" and \"landlock\", no file "
             "is protected; turn one of them on in the user's config");
-    if (walls->network == SANDBOX_NET_RELAY)
-        return err_set(err, ERR_DENIED,
-                       "nothing was run: a relay needs the wall \"namespaces\", which is off");
+    if (walls->network == SANDBOX_NET_RELAY || walls->network == SANDBOX_NET_NAMES)
+        return err_set(err, ERR_DENIED, "nothing was run: %s the wall \"namespaces\", which is off",
+                       walls->network == SANDBOX_NET_RELAY ? "a relay needs"
+                                                           : "hosts by name need");
     for (size_t i = 0; i < walls->hidden_count; i++) {
-        struct str hidden = walls->hidden[i], workspace = walls->workspace_path;
-        if (str_starts(hidden, workspace) && hidden.n > workspace.n && hidden.p[workspace.n] == '/')
+        struct str hidden = walls->hidden[i], workspace = path_inside(policy);
+        struct str real = real_path_of(policy, hidden);
+        if (lies_in(hidden, workspace) || lies_in(real, workspace))
             return err_set(
                 err, ERR_DENIED,
                 "nothing was run: %.*s lies in the workspace and cannot be hidden without "
@@ -300,17 +317,6 @@ static int check_relay(const struct policy *policy, struct err *err)
                    "PATH}}` in the user's config does not say to which socket it leads");
 }
 
-/* Where a descriptor really leads; empty when that cannot be told. */
-static struct str real_path(const struct policy *policy, int fd)
-{
-    char link[64], path[SCOPE_PATH_MAX];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    ssize_t n = fd >= 0 ? readlink(link, path, sizeof path) : -1;
-    return n > 0 && (size_t)n < sizeof path
-               ? arena_copy(policy->arena, (struct str){path, (size_t)n})
-               : STR("");
-}
-
 /* A hidden directory under every name that it may have inside: as it was given, as it really is, and from the workspace's own
  * name where it lies in it. */
 static bool add_hidden(const struct policy *policy, struct buf *area, struct launch_part *part)
@@ -319,16 +325,12 @@ static bool add_hidden(const struct policy *policy, struct buf *area, struct lau
     struct list list = list_begin(area, part);
     struct str workspace = real_path(policy, walls->workspace);
     for (size_t i = 0; i < walls->hidden_count; i++) {
-        int fd = open(arena_copy(policy->arena, walls->hidden[i]).p, O_PATH | O_CLOEXEC);
-        struct str real = real_path(policy, fd);
-        if (fd >= 0)
-            close(fd);
+        struct str real = real_path_of(policy, walls->hidden[i]);
         list_add(&list, walls->hidden[i]);
         if (real.n == 0)
             continue;
         list_add(&list, real);
-        if (workspace.n > 0 && str_starts(real, workspace) && real.n > workspace.n &&
-            real.p[workspace.n] == '/')
+        if (workspace.n > 0 && lies_in(real, workspace))
             list_add(&list, arena_printf(policy->arena, "%.*s%s", STR_FMT(walls->workspace_path),
                                          real.p + workspace.n));
     }
@@ -344,6 +346,14 @@ static bool add_all(struct buf *area, struct launch_part *part, const struct str
     return !list.broken;
 }
 
+/* Filters come first, where everything is aligned. */
+static struct launch_part add_filter(struct buf *area, struct str filter)
+{
+    struct launch_part part = {(uint32_t)area->n, (uint32_t)(filter.n / 8)};
+    buf_str(area, filter);
+    return part;
+}
+
 int policy_print(const struct policy *policy, struct guards *guards, struct buf *message,
                  struct err *err)
 {
@@ -352,9 +362,12 @@ int policy_print(const struct policy *policy, struct guards *guards, struct buf 
     buf_init(&area, LAUNCH_MESSAGE_MAX - sizeof head);
     buf_init(message, LAUNCH_MESSAGE_MAX);
     head.life = policy->life;
+    if (policy->life == LAUNCH_FOR_A_CALL && policy->command->owned_until != NULL)
+        head.lease_until = atomic_load(policy->command->owned_until);
     fill_numbers(policy, &head);
-    head.filter = (struct launch_part){0, (uint32_t)(policy->filter.n / 8)};
-    buf_str(&area, policy->filter);
+    head.filter = add_filter(&area, policy->filter);
+    head.silent_filter = add_filter(&area, policy->silent_filter);
+    head.own_filter = add_filter(&area, policy->own_filter);
     struct list list = list_begin(&area, &head.argv);
     for (const char *const *text = policy->command->argv; *text != NULL; text++)
         list_add(&list, str_from(*text));

@@ -5,7 +5,6 @@
 #include "base/arena.h"
 #include "port/sandbox.h"
 #include "sandbox/guard.h"
-#include "sandbox/nested.h"
 #include "sandbox/sandbox.h"
 
 struct policy {
@@ -13,13 +12,13 @@ struct policy {
     const struct sandbox_walls *walls;
     const struct sandbox_command *command;
     enum launch_life life;
-    struct nested *nested; /* of the call */
-    struct str filter;     /* compiled */
-    const char *tmp;       /* the private /tmp as the command sees it */
+    struct str filter, silent_filter, own_filter; /* compiled; message.h */
+    const char *tmp;                              /* the private /tmp as the command sees it */
+    uint32_t disk_system;                         /* message.h */
     struct arena *arena;
 };
 
-/* Fills the message and makes the placeholders that it counts on; the caller releases both, also after -1. */
+/* Fills the message and makes the paths to write to that are missing; the caller releases both, also after -1. */
 NODISCARD int policy_print(const struct policy *policy, struct guards *guards, struct buf *message,
                            struct err *err);
 

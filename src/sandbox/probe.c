@@ -24,7 +24,8 @@ struct probe_room {
     char workspace[96], store[128];
     char variables[VARIABLES][192];
     int workspace_fd, tcp, unix_path, unix_abstract;
-    int stray; /* a descriptor that lacks close-on-exec: no command may have it */
+    int unix_written, unix_read; /* in the workspace */
+    int stray;                   /* a descriptor that lacks close-on-exec: no command may have it */
 };
 
 /* --- laying out ------------------------------------------------------------------------------------------------------------------- */
@@ -45,9 +46,19 @@ static const char *const layout[] = {
     "workspace/repo/.git/",
     "workspace/repo/.git/hooks/",
     "workspace/repo/.git/config",
+    "workspace/repo/bare/",
+    "workspace/repo/bare/HEAD",
+    "workspace/repo/bare/config",
+    "workspace/repo/bare/objects/",
+    "workspace/repo/bare/refs/",
     "workspace/store/",
     "workspace/store/secret",
 };
+
+/* Names of the workspace that git or cadre would believe, and that no command may leave there. */
+static const char *const planted[] = {"cadre.yaml",        ".cadre",
+                                      "plain/.git",        "plain/bare/HEAD",
+                                      "plain/linked/HEAD", "plain/cadre.yaml"};
 
 static int make_files(struct probe_room *room)
 {
@@ -80,6 +91,14 @@ static int listening(int family, const void *address, size_t length)
     return fd;
 }
 
+/* A server's socket in the workspace. */
+static int listening_inside(const struct probe_room *room, const char *name)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/%s", room->workspace, name);
+    return listening(AF_UNIX, &address, sizeof address);
+}
+
 static int make_sockets(struct probe_room *room, char *abstract, size_t abstract_max, int *port)
 {
     struct sockaddr_in loopback = {.sin_family = AF_INET,
@@ -93,8 +112,10 @@ static int make_sockets(struct probe_room *room, char *abstract, size_t abstract
     room->unix_path = listening(AF_UNIX, &named, sizeof named);
     room->unix_abstract = listening(AF_UNIX, &nameless,
                                     offsetof(struct sockaddr_un, sun_path) + 1 + strlen(abstract));
-    if (room->tcp < 0 || room->unix_path < 0 || room->unix_abstract < 0 ||
-        getsockname(room->tcp, (struct sockaddr *)&loopback, &length) != 0)
+    room->unix_written = listening_inside(room, "src/server");
+    room->unix_read = listening_inside(room, "kept/server");
+    if (room->tcp < 0 || room->unix_path < 0 || room->unix_abstract < 0 || room->unix_written < 0 ||
+        room->unix_read < 0 || getsockname(room->tcp, (struct sockaddr *)&loopback, &length) != 0)
         return -1;
     *port = ntohs(loopback.sin_port);
     return 0;
@@ -130,6 +151,7 @@ int probe_room_open(struct probe_room **out, struct err *err)
     if (room == NULL)
         abort();
     room->workspace_fd = room->tcp = room->unix_path = room->unix_abstract = room->stray = -1;
+    room->unix_written = room->unix_read = -1;
     /* Not in /tmp, where commands may write: Landlock's rule for it would hold for the room too. */
     snprintf(room->place, sizeof room->place, "/var/tmp/cadre-probe-XXXXXX");
     if (open_all(room) != 0) {
@@ -148,8 +170,8 @@ static int remove_entry(const char *path, const struct stat *status, int kind, s
 
 void probe_room_close(struct probe_room *room)
 {
-    int handles[] = {room->workspace_fd, room->tcp, room->unix_path, room->unix_abstract,
-                     room->stray};
+    int handles[] = {room->workspace_fd, room->tcp,       room->unix_path, room->unix_abstract,
+                     room->unix_written, room->unix_read, room->stray};
     for (size_t i = 0; i < sizeof handles / sizeof handles[0]; i++)
         if (handles[i] >= 0)
             close(handles[i]);
@@ -196,6 +218,18 @@ static bool kernel_has(const struct probe *probe)
            (major == probe->since.major && minor >= probe->since.minor);
 }
 
+static bool is_planted(const struct probe_room *room)
+{
+    struct stat status;
+    bool found = false;
+    for (size_t i = 0; i < sizeof planted / sizeof planted[0]; i++) {
+        char path[256];
+        snprintf(path, sizeof path, "%s/%s", room->workspace, planted[i]);
+        found |= lstat(path, &status) == 0;
+    }
+    return found;
+}
+
 enum probe_verdict probe_run(struct probe_room *room, const struct sandbox_port *sandbox,
                              const struct probe *probe, struct err *err)
 {
@@ -203,24 +237,36 @@ enum probe_verdict probe_run(struct probe_room *room, const struct sandbox_port 
     static const struct str parts[] = {{"src", 3}, {"plain", 5}, {"repo", 4}, {"link", 4}};
     static const struct sandbox_limits small = {
         .processes = 310, .memory_bytes = 256 << 20, .file_bytes = 1 << 20, .open_files = 64};
+    /* Without namespaces nothing can be hidden in the workspace, and no command would be run. */
+    bool bare = memmem(sandbox->missing.p, sandbox->missing.n, "namespaces", 10) != NULL;
     struct str hidden = str_from(room->store);
+    bool everything = probe->setting == PROBE_ALL || probe->setting == PROBE_LEAVES;
     struct sandbox_walls walls = {
         .workspace = room->workspace_fd,
         .workspace_path = str_from(room->workspace),
         .read_paths = all,
         .read_count = 1,
-        .write_paths = probe->setting == PROBE_ALL ? all : parts,
-        .write_count = probe->setting == PROBE_ALL ? 1 : sizeof parts / sizeof parts[0],
+        .write_paths = everything ? all : parts,
+        .write_count = everything ? 1 : sizeof parts / sizeof parts[0],
         .hidden = &hidden,
-        .hidden_count = 1,
-        .network = probe->setting == PROBE_ONLINE ? SANDBOX_NET_FULL : SANDBOX_NET_NONE,
+        .hidden_count = bare ? 0 : 1,
+        .network = probe->setting == PROBE_ONLINE  ? SANDBOX_NET_FULL
+                   : probe->setting == PROBE_NAMES ? SANDBOX_NET_NAMES
+                                                   : SANDBOX_NET_NONE,
+        .hosts = STR("allow localhost"),
     };
-    if (probe->setting == PROBE_LIMITED)
+    if (probe->setting == PROBE_LIMITED || probe->setting == PROBE_FILLED)
         walls.limits = small;
+    if (probe->setting == PROBE_FILLED)
+        walls.limits.disk_bytes = 16 << 20;
+    if (bare && probe->needs == PROBE_NEEDS_NAMESPACES)
+        return PROBE_OPEN;
     int twin = run_script(room, sandbox, &walls, probe->twin, err);
     if (twin != 0)
         return twin == SCRIPT_NOT_RUN ? PROBE_NOT_RUN : PROBE_TWIN_FAILS;
     int attack = run_script(room, sandbox, &walls, probe->attack, err);
+    if (probe->setting == PROBE_LEAVES && attack != SCRIPT_NOT_RUN)
+        return is_planted(room) ? PROBE_BROKEN : PROBE_HOLDS;
     /* An attack that goes on for ever was not stopped either. */
     if (attack == 0 || attack == SCRIPT_LATE)
         return kernel_has(probe) ? PROBE_BROKEN : PROBE_OLD_KERNEL;

@@ -13,7 +13,10 @@ enum probe_setting {
     PROBE_USUAL,   /* `src`, `plain`, `repo` and the link `link` may be written; no network */
     PROBE_ALL,     /* all of the workspace may be written */
     PROBE_ONLINE,  /* the machine's own network */
+    PROBE_NAMES,   /* hosts by name: localhost, which leads to this machine */
     PROBE_LIMITED, /* small limits, see probe.c */
+    PROBE_FILLED, /* and a small one of the disk, which counts what earlier probes left in the room, too */
+    PROBE_LEAVES, /* as ALL; the attack got through when it leaves one of `planted` in probe.c */
 };
 
 struct probe {
@@ -25,6 +28,7 @@ struct probe {
     struct {
         int major, minor;
     } since; /* the kernel that the wall needs; 0: any that runs this program */
+    enum { PROBE_NEEDS_NOTHING, PROBE_NEEDS_NAMESPACES } needs; /* open without: docs/security.md */
 };
 
 extern const struct probe probes[];
@@ -39,6 +43,7 @@ enum probe_verdict {
     PROBE_HOLDS,
     PROBE_BROKEN,
     PROBE_OLD_KERNEL, /* broken, as was to be expected of this kernel */
+    PROBE_OPEN,       /* not tried: it needs namespaces, which are turned off */
     PROBE_TWIN_FAILS,
     PROBE_NOT_RUN,
 };

@@ -23,16 +23,14 @@ static int run(void *self, const struct sandbox_walls *walls, const struct sandb
     struct process_command launcher;
     struct process_outcome ran;
     struct call call;
-    char status[LAUNCH_STATUS_MAX];
     int result = -1;
     *outcome = (struct sandbox_outcome){.end = SANDBOX_EXITED};
     call_init(&call);
     if (call_prepare(&call, sandbox, walls, command, LAUNCH_FOR_A_CALL, &launcher, err) != 0 ||
         process_run(&launcher, &ran, err) != 0)
         goto out;
-    nested_sweep(&call.nested, outcome->aside, sizeof outcome->aside);
-    call_read_status(&call, status);
-    result = call_translate(status, outcome, err);
+    call_end_proxy(&call, outcome);
+    result = call_read_outcome(&call, outcome, err);
     if (result != 0) {
         process_outcome_release(&ran);
         goto out;
@@ -72,6 +70,7 @@ struct sandbox *sandbox_open(const struct sandbox_options *options)
     sandbox->port = (struct sandbox_port){
         .run = run, .start = sandbox_start, .stop = sandbox_stop, .self = sandbox};
     sandbox->image = -1;
+    disks_init(&sandbox->disks);
     for (size_t i = 0; i < FILTER_KINDS; i++)
         buf_init(&sandbox->filters[i], 65536);
     name_missing(sandbox);
@@ -87,6 +86,7 @@ void sandbox_close(struct sandbox *sandbox)
         close(sandbox->image);
     for (size_t i = 0; i < FILTER_KINDS; i++)
         buf_release(&sandbox->filters[i]);
+    disks_release(&sandbox->disks);
     pthread_mutex_destroy(&sandbox->making);
     free(sandbox);
 }

@@ -3,6 +3,7 @@
 #ifndef CADRE_SANDBOX_SANDBOX_H
 #define CADRE_SANDBOX_SANDBOX_H
 
+#include "net/proxy.h"
 #include "port/sandbox.h"
 #include "sandbox/message.h"
 
@@ -17,7 +18,8 @@ struct sandbox_options {
     const struct str *shown; /* further absolute paths that commands may read */
     size_t shown_count;
     struct str relay; /* absolute path of the socket to which a relay leads; empty: there is none */
-    int64_t relay_port;
+    int64_t relay_port;         /* also of the proxy for hosts by name */
+    struct proxy_access access; /* what that proxy knows besides names */
 };
 
 /* "namespaces": the name of a wall's switch. */
