@@ -154,6 +154,9 @@ static enum outcome append_together(struct sqlite_store *s, struct append_batch 
             outcome = OUTCOME_BROKEN;
         if (outcome == OUTCOME_WRITTEN) {
             heads_keep(s);
+            /* What was written may be in a file that nobody will find again. */
+            if (place_stands(s, &err) < 0)
+                outcome = OUTCOME_BROKEN;
         } else {
             transaction_rollback(s);
             heads_forget(s);

@@ -77,6 +77,10 @@ void call_hash(struct call *call, const struct hash *hash)
 int call_step(struct call *call, const char *doing, struct err *err)
 {
     int code = call->code != SQLITE_OK ? call->code : sqlite3_step(call->stmt);
+    if (call->s->is_still && still_check(call->s, err) < 0) {
+        call_end(call);
+        return -1;
+    }
     if (code == SQLITE_ROW)
         return 1;
     int result = code == SQLITE_DONE ? 0 : handle_error(call->s, code, doing, err);

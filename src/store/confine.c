@@ -50,6 +50,8 @@ static const struct change changes[] = {
     {SQLITE_UPDATE, "leases", "epoch"},
     {SQLITE_UPDATE, "leases", "owner"},
     {SQLITE_UPDATE, "leases", "expires_at"},
+    {SQLITE_UPDATE, "leases", "boot_id"},
+    {SQLITE_UPDATE, "leases", "boot_until"},
     {SQLITE_UPDATE, "inbox", "consumed_seq"},
     {SQLITE_UPDATE, "records", "version"},
     {SQLITE_UPDATE, "records", "value_json"},
@@ -76,6 +78,7 @@ static int authorize(void *user, int action, const char *first, const char *seco
     switch (action) {
     case SQLITE_SELECT:
     case SQLITE_READ:
+    case SQLITE_RECURSIVE:
     case SQLITE_FUNCTION:
     case SQLITE_TRANSACTION:
     case SQLITE_PRAGMA:

@@ -1,6 +1,10 @@
 /* SQLite's result codes as errors for people, and the wait for a lock that another process holds. */
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "store/handle.h"
 
@@ -31,7 +35,6 @@ static const struct explanation explanations[] = {
     {SQLITE_CORRUPT, ERR_CORRUPT,
      "it is damaged; restore it from a backup, or save what can be read with `sqlite3 FILE"
      " .recover`"},
-    {SQLITE_BUSY, ERR_RETRY, "another process keeps it locked; try again"},
     {SQLITE_LOCKED, ERR_RETRY, "another handle keeps it locked; try again"},
     {SQLITE_PROTOCOL, ERR_RETRY, "too many processes open it at once; try again"},
     {SQLITE_TOOBIG, ERR_USAGE, "a value is too large"},
@@ -55,11 +58,68 @@ static bool header_is_ours(struct sqlite_store *s)
     return memcmp(head, header_magic, sizeof head) == 0;
 }
 
+/* --- who holds the lock -------------------------------------------------------------------------- */
+
+static uint64_t inode_of(const char *path, const char *suffix)
+{
+    char name[PATH_MAX];
+    struct stat st;
+    int n = snprintf(name, sizeof name, "%s%s", path, suffix);
+    return n > 0 && (size_t)n < sizeof name && stat(name, &st) == 0 ? st.st_ino : 0;
+}
+
+/* The process that holds a lock for writing on the store or its index, or 0. The kernel's list is read, because opening
+ * one of the files to ask would drop this process's own locks when it is closed. */
+static int lock_holder(const char *path)
+{
+    uint64_t file = inode_of(path, ""), index = inode_of(path, "-shm");
+    char line[256], mode[16];
+    int holder = 0, pid;
+    unsigned long long inode;
+    FILE *locks = fopen("/proc/locks", "re");
+    while (locks != NULL && holder == 0 && fgets(line, sizeof line, locks) != NULL)
+        if (sscanf(line, "%*d: POSIX %*s %15s %d %*x:%*x:%llu", mode, &pid, &inode) == 3 &&
+            inode != 0 && (inode == file || inode == index) && strcmp(mode, "WRITE") == 0 &&
+            pid > 0 && pid != getpid())
+            holder = pid;
+    if (locks != NULL)
+        fclose(locks);
+    return holder;
+}
+
+static int locked_by_another(struct sqlite_store *s, const char *doing, struct err *err)
+{
+    int pid = lock_holder(s->path);
+    char path[64], name[32] = "";
+    if (pid == 0)
+        return err_set(err, ERR_RETRY,
+                       "store %s: while %s: another process keeps it locked; try again", s->path,
+                       doing);
+    snprintf(path, sizeof path, "/proc/%d/comm", pid);
+    FILE *comm = fopen(path, "re");
+    if (comm != NULL) {
+        if (fgets(name, sizeof name, comm) == NULL)
+            name[0] = '\0';
+        fclose(comm);
+    }
+    size_t n = 0;
+    while (name[n] >= ' ' && name[n] <= '~')
+        n++;
+    name[n] = '\0';
+    return err_set(
+        err, ERR_RETRY,
+        "store %s: while %s: process %d (%s) keeps it locked; wait for it or end it, then"
+        " try again",
+        s->path, doing, pid, n > 0 ? name : "name not known");
+}
+
 int handle_error(struct sqlite_store *s, int code, const char *doing, struct err *err)
 {
     int primary = code & 0xff;
     if (primary == SQLITE_NOTADB && header_is_ours(s))
         primary = SQLITE_CORRUPT;
+    if (primary == SQLITE_BUSY)
+        return locked_by_another(s, doing, err);
     const struct explanation *found = NULL;
     for (size_t i = 0; i < sizeof explanations / sizeof explanations[0] && !found; i++) {
         if (explanations[i].code == primary)

@@ -4,28 +4,40 @@
 #define CADRE_STORE_HANDLE_H
 
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include "base/map.h"
 #include "port/store.h"
 #include "store/statement.h"
 
-#define STORE_VERSION 1       /* of the schema; grows with every change of it */
+#define STORE_VERSION 2       /* of the schema; grows with every change of it */
 #define STORE_INLINE_MAX 1024 /* bytes of payload kept in the event itself; longer ones are blobs */
-#define STORE_VALUE_MAX (64u << 20) /* bytes of any one text or payload */
+#define STORE_VALUE_MAX EVENT_PAYLOAD_MAX /* bytes of any one text or payload */
+#define STORE_BOOT_ID_MAX 64
+
+/* What a file looked like when the store was opened; size -1: it was not there. */
+struct still_file {
+    int64_t size;
+    struct timespec modified, changed;
+};
 
 struct sqlite_store {
     struct store store; /* first, so that the port's pointer is this one */
     sqlite3 *db;
     char *path;
     int busy_ms;
+    char boot_id[STORE_BOOT_ID_MAX]; /* of this machine; empty: it is not known */
+    int64_t wall_at_boot;            /* see sqlite.h */
     int64_t busy_since; /* monotonic milliseconds, when the present wait for a lock began */
     uint64_t random;    /* xorshift state for the sleeps */
     sqlite3_stmt *statements[STATEMENT_COUNT]; /* prepared on first use, kept until close */
     struct map
         types; /* "category type" → type_no; emptied by a rollback, which may undo the newest */
-    struct gather *gather;  /* between SQLite and its log; see gather.c */
     struct map heads;       /* run id in capitals → struct run_head; see head.c */
     uint32_t heads_version; /* of the file, when the heads were true */
+    bool is_readonly;
+    bool is_still; /* read without locks: see readonly.c */
+    struct still_file still_file, still_log;
 };
 
 static inline struct sqlite_store *sqlite_store_of(struct store *store)
@@ -98,10 +110,11 @@ int run_owned(struct sqlite_store *s, struct str run_id, uint64_t epoch, struct 
 /* Parts of operations, for callers that hold the write lock. A message of kind start makes its run known. */
 int message_insert(struct sqlite_store *s, struct str run_id, struct str kind, struct str body,
                    struct str sender, int64_t now, int64_t *id, struct err *err) NODISCARD;
-/* Checks what a lease is asked for with, and says when it will end. */
-int lease_terms(struct str owner, int64_t ttl_ms, int64_t now, int64_t *expires_at,
-                struct err *err) NODISCARD;
-int lease_take(struct sqlite_store *s, struct str run_id, struct str owner, int64_t expires_at,
+/* Gives a call the three parameters that tell whether a lease holds. */
+void lease_clock(struct call *call, const struct sqlite_store *s, int64_t now);
+/* Checks what a lease is asked for with. */
+int lease_terms(struct str owner, int64_t ttl_ms, int64_t now, struct err *err) NODISCARD;
+int lease_take(struct sqlite_store *s, struct str run_id, struct str owner, int64_t ttl_ms,
                int64_t now, struct lease *lease, struct err *err) NODISCARD;
 /* Writes changes of the projections, in order, inside the caller's transaction. */
 int projection_write(struct sqlite_store *s, const struct known_run *run, const struct row *rows,
@@ -168,11 +181,26 @@ void tails_release(struct tails *tails);
 
 int place_prepare(const char *path,
                   struct err *err) NODISCARD; /* directory and file, see sqlite.h */
+int place_stands(struct sqlite_store *s,
+                 struct err *err) NODISCARD; /* NOT_FOUND: it was moved, removed or replaced */
 int schema_ready(struct sqlite_store *s,
-                 struct err *err) NODISCARD; /* creates it, or checks its version */
-int confine(struct sqlite_store *s, struct err *err) NODISCARD;      /* after that: see confine.c */
-int gather_start(struct sqlite_store *s, struct err *err) NODISCARD; /* and this: see gather.c */
-void gather_free(struct gather *gather); /* when SQLite has closed its files */
+                 struct err *err) NODISCARD; /* creates or migrates it, or refuses its version */
+int confine(struct sqlite_store *s, struct err *err) NODISCARD; /* after that: see confine.c */
+
+/* How a store that is only read is opened: readonly.c. */
+enum store_access {
+    ACCESS_WRITE, /* as for writing: this user may */
+    ACCESS_READ_ALONG,
+    ACCESS_READ_FILE,
+    ACCESS_READ_LOG,
+};
+/* NOT_FOUND: there is no store. */
+int readonly_access(const char *path, enum store_access *access, struct err *err) NODISCARD;
+int readonly_connect(struct sqlite_store *s, enum store_access access, struct err *err) NODISCARD;
+/* Checks the version; an older one cannot be brought up to date here. */
+int readonly_schema(struct sqlite_store *s, struct err *err) NODISCARD;
+/* RETRY: somebody wrote to a store that is read without locks. */
+int still_check(struct sqlite_store *s, struct err *err) NODISCARD;
 
 /* --- operations (port/store.h) ----------------------------------------------------------------------- */
 
@@ -189,6 +217,8 @@ int sqlite_head(struct store *store, struct str run_id, uint64_t *seq, struct ha
 int sqlite_blob_get(struct store *store, const struct hash *hash, struct buf *out, struct err *err);
 int sqlite_inbox_put(struct store *store, struct str run_id, struct str kind, struct str body,
                      struct str sender, int64_t now, int64_t *id, struct err *err);
+int sqlite_inbox_look(struct store *store, struct str run_id, store_inbox_fn *fn, void *user,
+                      struct err *err);
 int sqlite_inbox_take(struct store *store, struct str run_id, uint64_t epoch, store_inbox_fn *fn,
                       void *user, struct err *err);
 int sqlite_runs(struct store *store, struct str status, size_t limit, int64_t now, store_run_fn *fn,
@@ -214,5 +244,11 @@ int sqlite_records(struct store *store, struct str type, store_record_fn *fn, vo
 int sqlite_record_history(struct store *store, struct str type, struct str id, size_t limit,
                           store_record_fn *fn, void *user, struct err *err);
 int sqlite_check(struct store *store, struct err *err);
+int sqlite_check_pages(struct store *store, struct err *err);
+int sqlite_guards(struct store *store, store_guard_fn *fn, void *user, struct err *err);
+int sqlite_snapshot(struct store *store, struct err *err);
+void sqlite_snapshot_end(struct store *store);
+int sqlite_traces(struct store *store, struct str run_id, store_trace_fn *fn, void *user,
+                  struct err *err);
 
 #endif

@@ -74,6 +74,20 @@ static int messages_walk(struct sqlite_store *s, int64_t run_no, store_inbox_fn 
     return row < 0 ? -1 : 0;
 }
 
+int sqlite_inbox_look(struct store *store, struct str run_id, store_inbox_fn *fn, void *user,
+                      struct err *err)
+{
+    struct sqlite_store *s = sqlite_store_of(store);
+    struct known_run run;
+    if (transaction_read(s, err) < 0)
+        return -1;
+    int result = run_known(s, run_id, &run, err);
+    if (result == 0)
+        result = messages_walk(s, run.run_no, fn, user, err);
+    transaction_rollback(s);
+    return result;
+}
+
 int sqlite_inbox_take(struct store *store, struct str run_id, uint64_t epoch, store_inbox_fn *fn,
                       void *user, struct err *err)
 {

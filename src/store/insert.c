@@ -117,7 +117,7 @@ int insert_add(struct inserts *inserts, struct run_head *head, const struct even
     if (type_number(inserts->s, row, &event->type_no, err) < 0)
         return -1;
     event->payload_hash = hash_of(row->payload);
-    event->hash = chain_next(&head->hash, row, &event->payload_hash);
+    event->hash = chain_next(&head->hash, row, event->epoch, &event->payload_hash);
     if (row->payload.n > STORE_INLINE_MAX &&
         blob_insert(inserts->s, &event->payload_hash, row->payload, err) < 0)
         return -1;

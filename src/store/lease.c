@@ -1,5 +1,6 @@
 /* Leases: which process owns a run. The epoch is the fence: it grows with every new owner and never shrinks,
- * and every append names the epoch under which it writes. A lease that has run out keeps its epoch until
+ * and every append names the epoch under which it writes. Time is counted from the machine's start (CLOCK_BOOTTIME), which
+ * nobody can set; a lease of another start of the machine has run out. A lease that has run out keeps its epoch until
  * somebody else takes it, so a slow owner is not fenced by the clock alone. One that was released keeps its time: the next owner
  * reads from it when there was a last sign of life. */
 #include "store/handle.h"
@@ -71,18 +72,38 @@ int run_owned(struct sqlite_store *s, struct str run_id, uint64_t epoch, struct 
     return current != 0 && current == epoch ? 0 : taken_over(run_id, err);
 }
 
+/* The parameters of LEASE_HOLDS (statement.c). */
+void lease_clock(struct call *call, const struct sqlite_store *s, int64_t now)
+{
+    call_str(call, str_from(s->boot_id));
+    call_int(call, now);
+    call_int(call, now + s->wall_at_boot);
+}
+
+/* When a lease ends: in wall time for people and older programs, and on the clock that decides. */
+static void lease_end(struct call *call, const struct sqlite_store *s, int64_t until)
+{
+    call_int(call, until + s->wall_at_boot);
+    call_str(call, s->boot_id[0] != '\0' ? str_from(s->boot_id) : STR_NONE);
+    call_int(call, until);
+}
+
 /* The present state of a lease; epoch 0 where nobody ever took it. */
-static int lease_read(struct sqlite_store *s, int64_t run_no, struct lease *lease, struct err *err)
+static int lease_read(struct sqlite_store *s, int64_t run_no, int64_t now, struct lease *lease,
+                      bool *holds, struct err *err)
 {
     struct call call;
     *lease = (struct lease){0};
+    *holds = false;
     call_start(&call, s, STATEMENT_LEASE_GET);
+    lease_clock(&call, s, now);
     call_int(&call, run_no);
     int row = call_step(&call, "reading a lease", err);
     if (row == 1) {
         struct str owner = call_text(&call, 1);
         lease->epoch = (uint64_t)call_number(&call, 0);
         lease->expires_at = call_number(&call, 2);
+        *holds = call_number(&call, 3) == 1;
         size_t n = owner.n < sizeof lease->holder ? owner.n : sizeof lease->holder - 1;
         if (n > 0)
             memcpy(lease->holder, owner.p, n);
@@ -91,31 +112,34 @@ static int lease_read(struct sqlite_store *s, int64_t run_no, struct lease *leas
     return row < 0 ? -1 : 0;
 }
 
-static int expiry(int64_t ttl_ms, int64_t now, int64_t *expires_at, struct err *err)
+static int check_times(int64_t ttl_ms, int64_t now, struct err *err)
 {
-    if (ttl_ms <= 0 || now < 0 || __builtin_add_overflow(now, ttl_ms, expires_at))
+    int64_t until;
+    if (ttl_ms <= 0 || now < 0 || __builtin_add_overflow(now, ttl_ms, &until))
         return err_set(err, ERR_USAGE, "a lease needs a time to live above 0");
     return 0;
 }
 
-int lease_terms(struct str owner, int64_t ttl_ms, int64_t now, int64_t *expires_at, struct err *err)
+int lease_terms(struct str owner, int64_t ttl_ms, int64_t now, struct err *err)
 {
     size_t longest = sizeof((struct lease *)NULL)->holder - 1;
     if (!owner.p || owner.n == 0 || owner.n > longest || memchr(owner.p, 0, owner.n))
         return err_set(err, ERR_USAGE, "the owner of a lease needs a name of 1 to %zu bytes",
                        longest);
-    return expiry(ttl_ms, now, expires_at, err);
+    return check_times(ttl_ms, now, err);
 }
 
-int lease_take(struct sqlite_store *s, struct str run_id, struct str owner, int64_t expires_at,
+int lease_take(struct sqlite_store *s, struct str run_id, struct str owner, int64_t ttl_ms,
                int64_t now, struct lease *lease, struct err *err)
 {
     int64_t run_no = 0;
+    bool holds = false;
     struct call call;
-    if (run_number(s, run_id, &run_no, err) < 0 || lease_read(s, run_no, lease, err) < 0)
+    if (run_number(s, run_id, &run_no, err) < 0 ||
+        lease_read(s, run_no, now, lease, &holds, err) < 0)
         return -1;
     bool ours = str_is(owner, lease->holder);
-    if (lease->holder[0] && !ours && lease->expires_at > now) {
+    if (lease->holder[0] && !ours && holds) {
         lease->held_epoch = lease->epoch;
         lease->epoch = 0;
         return 0;
@@ -124,14 +148,14 @@ int lease_take(struct sqlite_store *s, struct str run_id, struct str owner, int6
     call_int(&call, run_no);
     call_int(&call, (int64_t)lease->epoch + 1);
     call_str(&call, owner);
-    call_int(&call, expires_at);
+    lease_end(&call, s, now + ttl_ms);
     if (call_run(&call, "taking a lease", err) < 0)
         return -1;
     if (sqlite3_changes(s->db) != 1)
         return err_set(err, ERR_CORRUPT, "store %s: the epoch of a lease only grows", s->path);
     lease->epoch++;
     lease->replaced_expires_at = lease->expires_at;
-    lease->expires_at = expires_at;
+    lease->expires_at = now + ttl_ms + s->wall_at_boot;
     memset(lease->holder, 0, sizeof lease->holder);
     memcpy(lease->holder, owner.p, owner.n);
     return 0;
@@ -141,11 +165,10 @@ int sqlite_lease(struct store *store, struct str run_id, struct str owner, int64
                  int64_t now, struct lease *lease, struct err *err)
 {
     struct sqlite_store *s = sqlite_store_of(store);
-    int64_t expires_at = 0;
     *lease = (struct lease){0};
-    if (lease_terms(owner, ttl_ms, now, &expires_at, err) < 0 || transaction_write(s, err) < 0)
+    if (lease_terms(owner, ttl_ms, now, err) < 0 || transaction_write(s, err) < 0)
         return -1;
-    if (lease_take(s, run_id, owner, expires_at, now, lease, err) < 0) {
+    if (lease_take(s, run_id, owner, ttl_ms, now, lease, err) < 0) {
         transaction_rollback(s);
         return -1;
     }
@@ -165,12 +188,13 @@ int sqlite_renew(struct store *store, struct str run_id, uint64_t epoch, int64_t
                  int64_t now, struct err *err)
 {
     struct sqlite_store *s = sqlite_store_of(store);
-    int64_t run_no = 0, expires_at = 0;
+    int64_t run_no = 0;
     struct call call;
-    if (expiry(ttl_ms, now, &expires_at, err) < 0 || run_number(s, run_id, &run_no, err) < 0)
+    if (check_times(ttl_ms, now, err) < 0 || place_stands(s, err) < 0 ||
+        run_number(s, run_id, &run_no, err) < 0)
         return -1;
     call_start(&call, s, STATEMENT_LEASE_RENEW);
-    call_int(&call, expires_at);
+    lease_end(&call, s, now + ttl_ms);
     call_int(&call, run_no);
     call_int(&call, (int64_t)epoch);
     return lease_change(s, &call, run_id, "renewing a lease", err);

@@ -51,7 +51,7 @@ int sqlite_runs(struct store *store, struct str status, size_t limit, int64_t no
     struct call call;
     size_t found = 0;
     call_start(&call, s, status.p ? STATEMENT_RUNS_BY_STATUS : STATEMENT_RUNS_ALL);
-    call_int(&call, now);
+    lease_clock(&call, s, now);
     if (status.p)
         call_str(&call, status);
     call_int(&call, limit == 0 || limit > INT64_MAX ? -1 : (int64_t)limit);
@@ -67,7 +67,7 @@ int sqlite_run(struct store *store, struct str run_id, int64_t now, store_run_fn
     if (!id_valid(run_id))
         return err_set(err, ERR_NOT_FOUND, "that is not the id of a run (26 letters and digits)");
     call_start(&call, s, STATEMENT_RUN_ONE);
-    call_int(&call, now);
+    lease_clock(&call, s, now);
     call_str(&call, run_id);
     if (runs_walk(&call, fn, user, &found, err) < 0)
         return -1;
@@ -139,6 +139,8 @@ int sqlite_agents(struct store *store, struct str run_id, store_agent_fn *fn, vo
             .step_idx = call_number_or_none(&call, 9),
             .started_at = call_number_or_none(&call, 10),
             .finished_at = call_number_or_none(&call, 11),
+            .agent_no = (uint32_t)call_number(&call, 12),
+            .run_id = call_text(&call, 13),
         };
         if (fn(user, &agent) != 0)
             break;

@@ -67,6 +67,44 @@ static int create_file(const char *path)
     return 0;
 }
 
+/* SQLite finds its log and its index by the name of the store, and its locks are the file's: two processes that reach one
+ * file by two names write over each other. */
+static int check_names(const char *path, const struct stat *st, struct err *err)
+{
+    char real[PATH_MAX];
+    struct statx file, directory;
+    if (st->st_nlink > 1)
+        return err_set(err, ERR_CONFIG,
+                       "store %s: the file has %llu hard links, and a store must have one name;"
+                       " remove the others (find them with `find DIR -samefile`), or copy the file",
+                       path, (unsigned long long)st->st_nlink);
+    char *slash = realpath(path, real) != NULL ? strrchr(real, '/') : NULL;
+    if (slash == NULL || statx(AT_FDCWD, real, 0, STATX_MNT_ID, &file) != 0)
+        return 0;
+    slash[slash == real ? 1 : 0] = '\0';
+    /* Kernels before 5.8 do not tell. */
+    if (statx(AT_FDCWD, real, 0, STATX_MNT_ID, &directory) != 0 ||
+        (file.stx_mask & directory.stx_mask & STATX_MNT_ID) == 0 ||
+        file.stx_mnt_id == directory.stx_mnt_id)
+        return 0;
+    return err_set(
+        err, ERR_CONFIG,
+        "store %s: the file itself is a mount (a bind mount), so that it has another name"
+        " elsewhere; mount its directory instead",
+        path);
+}
+
+int place_stands(struct sqlite_store *s, struct err *err)
+{
+    int moved = 0;
+    if (sqlite3_file_control(s->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK || !moved)
+        return 0;
+    return err_set(err, ERR_NOT_FOUND,
+                   "store %s was removed, moved or replaced while it was in use; put it back, then"
+                   " go on with `cadre resume`",
+                   s->path);
+}
+
 int place_prepare(const char *path, struct err *err)
 {
     struct stat st;
@@ -74,7 +112,7 @@ int place_prepare(const char *path, struct err *err)
         return err_set(err, ERR_USAGE, "the store's path is empty");
     if (stat(path, &st) == 0) {
         if (S_ISREG(st.st_mode))
-            return 0;
+            return check_names(path, &st, err);
         return err_set(err, ERR_CONFIG,
                        "store %s: it is %s, not a file; name a file inside it or another one"
                        " with --store",

@@ -31,7 +31,7 @@ static int run_describe(struct sqlite_store *s, struct str run_id, int64_t run_n
     return err_set(err, ERR_USAGE, "run %.*s was inserted already", STR_FMT(run_id));
 }
 
-/* Sets all four columns: a run that goes on after a failure has no error and no end. */
+/* Sets all four columns: a parked run that goes on has no error. The row of a run that has ended never changes. */
 static int run_status(struct sqlite_store *s, int64_t run_no, const struct row *row,
                       struct err *err)
 {
@@ -42,7 +42,11 @@ static int run_status(struct sqlite_store *s, int64_t run_no, const struct row *
     call_int_or_null(&call, row->finished_at);
     call_str(&call, row->result_json);
     call_int(&call, run_no);
-    return call_run(&call, "changing the status of a run", err);
+    if (call_run(&call, "changing the status of a run", err) < 0)
+        return -1;
+    if (sqlite3_changes(s->db) == 1)
+        return 0;
+    return err_set(err, ERR_USAGE, "the run has ended: its row never changes");
 }
 
 static int agent_insert(struct sqlite_store *s, struct str run_id, int64_t run_no,

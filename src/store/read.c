@@ -36,11 +36,12 @@ static int event_payload(struct call *call, struct stored_event *event, struct e
 /* The columns are EVENT_COLUMNS of statement.c. */
 static int event_from_row(struct call *call, struct stored_event *event, struct err *err)
 {
+    int64_t agent_no = call_number(call, 1), version = call_number(call, 4);
     *event = (struct stored_event){
         .row = {.seq = (uint64_t)call_number(call, 0),
-                .agent_no = (uint32_t)call_number(call, 1),
+                .agent_no = (uint32_t)agent_no,
                 .agent_prev = (uint64_t)call_number(call, 2),
-                .version = (uint16_t)call_number(call, 4),
+                .version = (uint16_t)version,
                 .ts = call_number(call, 5),
                 .category = call_text(call, 6),
                 .type = call_text(call, 7),
@@ -49,6 +50,9 @@ static int event_from_row(struct call *call, struct stored_event *event, struct 
                 .summary = call_text(call, 10)},
         .epoch = (uint64_t)call_number(call, 3),
     };
+    if (agent_no < 0 || agent_no >= STORE_ALL_AGENTS || version < 0 || version > UINT16_MAX)
+        return event_corrupt(call->s, event, "its agent or its version is not a number of cadre's",
+                             err);
     if (!call_hash_at(call, 14, &event->hash))
         return event_corrupt(call->s, event, "it has no hash", err);
     return event_payload(call, event, err);
@@ -240,4 +244,36 @@ int sqlite_blob_get(struct store *store, const struct hash *hash, struct buf *ou
     }
     call_end(&call);
     return result;
+}
+
+int sqlite_snapshot(struct store *store, struct err *err)
+{
+    return transaction_read(sqlite_store_of(store), err);
+}
+
+void sqlite_snapshot_end(struct store *store)
+{
+    transaction_rollback(sqlite_store_of(store));
+}
+
+int sqlite_traces(struct store *store, struct str run_id, store_trace_fn *fn, void *user,
+                  struct err *err)
+{
+    struct sqlite_store *s = sqlite_store_of(store);
+    struct call call;
+    int64_t run_no = 0;
+    int row;
+    if (run_number(s, run_id, &run_no, err) < 0)
+        return -1;
+    call_start(&call, s, STATEMENT_TRACES);
+    call_int(&call, run_no);
+    while ((row = call_step(&call, "reading what names events", err)) == 1) {
+        struct store_trace trace = {.kind = call_number(&call, 0) == 0 ? TRACE_TAIL : TRACE_INBOX,
+                                    .id = call_number(&call, 1),
+                                    .seq = (uint64_t)call_number(&call, 2)};
+        if (fn(user, &trace) != 0)
+            break;
+    }
+    call_end(&call);
+    return row < 0 ? -1 : 0;
 }

@@ -1,5 +1,5 @@
 /* The schema, and what the database itself refuses. Tables keep integers (run_no, agent_no, type_no); the view
- * event_log shows text ids. Runs once, when the file is new; an existing store costs one read.
+ * event_log shows text ids. Creates a new store, migrates one of an older version; any other costs one read.
  *
  * events is a rowid table in order of commit with a small unique index. By CPU time per insert, one key packed
  * from (run_no, seq) is a fifth cheaper for one run and nearly twice as dear for 64 runs with one event each, because
@@ -8,6 +8,8 @@
  * agent_tails holds the seq of each agent's last event, changed in place, at most once per agent and batch:
  * reading one agent starts there and follows agent_prev. It adds at most a tenth to an insert; an index over
  * (run_no, agent_no, seq) adds two fifths to three quarters. */
+#include <stdio.h>
+
 #include "core/run/lifecycle.h"
 #include "store/handle.h"
 
@@ -59,13 +61,15 @@ static const char schema_tables[] =
     " value_json TEXT, who TEXT, updated_at INTEGER NOT NULL,"
     " PRIMARY KEY (resource_type, resource_id, version)) STRICT;"
     "CREATE TABLE leases (run_no INTEGER PRIMARY KEY REFERENCES runs, epoch INTEGER NOT NULL,"
-    " owner TEXT, expires_at INTEGER NOT NULL) STRICT;"
+    " owner TEXT, expires_at INTEGER NOT NULL, boot_id TEXT, boot_until INTEGER) STRICT;"
     /* AUTOINCREMENT: an id names one message for ever. */
     "CREATE TABLE inbox ("
     " id INTEGER PRIMARY KEY AUTOINCREMENT, run_no INTEGER NOT NULL REFERENCES runs,"
     " kind TEXT NOT NULL, body TEXT NOT NULL, sender TEXT, at INTEGER NOT NULL,"
     " consumed_seq INTEGER) STRICT;"
-    "CREATE INDEX inbox_open ON inbox (run_no, id) WHERE consumed_seq IS NULL;"
+    "CREATE INDEX inbox_open ON inbox (run_no, id) WHERE consumed_seq IS NULL;";
+
+static const char schema_view[] =
     "CREATE VIEW event_log AS SELECT r.id AS run_id, e.seq AS seq,"
     " CASE e.agent_no WHEN 0 THEN r.id ELSE a.id END AS agent_id, e.ts AS ts,"
     " t.category AS category, t.type AS type, e.summary AS summary,"
@@ -73,7 +77,17 @@ static const char schema_tables[] =
     " lower(hex(e.hash)) AS hash"
     " FROM runs r JOIN events e ON e.run_no = r.run_no JOIN event_types t ON t.type_no = e.type_no"
     " LEFT JOIN sub_agents a ON a.run_no = e.run_no AND a.agent_no = e.agent_no"
-    " LEFT JOIN blobs b ON b.hash = e.payload_hash;";
+    " LEFT JOIN blobs b ON b.hash = e.payload_hash";
+
+/* steps[i] brings the tables of version i + 1 to version i + 2. The view and all triggers are made anew after the
+ * last step. A trigger that has no successor of its name is dropped here.
+ * 2: blobs, event types, tails and the rows of ended runs are guarded. Leases count from the machine's start; one
+ * without a boot id is an older program's. */
+static const char *const steps[] = {
+    "ALTER TABLE leases ADD COLUMN boot_id TEXT;"
+    "ALTER TABLE leases ADD COLUMN boot_until INTEGER;",
+};
+_Static_assert(sizeof steps / sizeof steps[0] == STORE_VERSION - 1, "each version has its step");
 
 /* One line, one refusal: name, when it fires, what it says. Triggers BEFORE INSERT guard against REPLACE INTO,
  * which would remove the old row without firing any trigger on DELETE. They bind every program that opens the file;
@@ -81,6 +95,10 @@ static const char schema_tables[] =
 struct refusal {
     const char *name, *when, *text;
 };
+
+#define ENDED "('completed', 'failed', 'cancelled')"
+#define RUN_ENDED(row)                                                                             \
+    "EXISTS (SELECT 1 FROM runs WHERE run_no = " row ".run_no AND status IN " ENDED ")"
 
 static const struct refusal refusals[] = {
     {"events_update", "BEFORE UPDATE ON events", "events are append-only"},
@@ -95,6 +113,28 @@ static const struct refusal refusals[] = {
      "BEFORE INSERT ON blobs WHEN EXISTS (SELECT 1 FROM blobs WHERE hash = NEW.hash"
      " AND bytes <> NEW.bytes)",
      "a blob is named by its content"},
+    {"blobs_delete", "BEFORE DELETE ON blobs", "a blob is never deleted"},
+    {"types_update", "BEFORE UPDATE ON event_types", "a type of events never changes"},
+    {"types_delete", "BEFORE DELETE ON event_types", "a type of events never changes"},
+    {"types_replace",
+     "BEFORE INSERT ON event_types WHEN EXISTS (SELECT 1 FROM event_types"
+     " WHERE type_no = NEW.type_no OR (category = NEW.category AND type = NEW.type))",
+     "a type of events never changes"},
+    {"tails_update",
+     "BEFORE UPDATE ON agent_tails WHEN NEW.run_no IS NOT OLD.run_no"
+     " OR NEW.agent_no IS NOT OLD.agent_no OR NEW.seq <= OLD.seq",
+     "the last event of an agent only moves on"},
+    {"tails_delete", "BEFORE DELETE ON agent_tails", "the last event of an agent only moves on"},
+    {"tails_replace",
+     "BEFORE INSERT ON agent_tails WHEN EXISTS (SELECT 1 FROM agent_tails"
+     " WHERE run_no = NEW.run_no AND agent_no = NEW.agent_no)",
+     "the last event of an agent only moves on"},
+    {"runs_replace",
+     "BEFORE INSERT ON runs WHEN EXISTS (SELECT 1 FROM runs WHERE id = NEW.id)"
+     " OR EXISTS (SELECT 1 FROM runs WHERE run_no = NEW.run_no)",
+     "this run exists already"},
+    {"runs_ended", "BEFORE UPDATE ON runs WHEN OLD.status IN " ENDED,
+     "the row of a run that has ended never changes"},
     {"runs_delete", "BEFORE DELETE ON runs", "a run is never deleted"},
     {"runs_identity",
      "BEFORE UPDATE OF run_no, id ON runs WHEN NEW.run_no IS NOT OLD.run_no"
@@ -106,6 +146,10 @@ static const struct refusal refusals[] = {
      "BEFORE INSERT ON sub_agents WHEN EXISTS (SELECT 1 FROM sub_agents WHERE id = NEW.id)"
      " OR EXISTS (SELECT 1 FROM sub_agents WHERE run_no = NEW.run_no AND agent_no = NEW.agent_no)",
      "this sub-agent exists already"},
+    {"sub_agents_ended", "BEFORE UPDATE ON sub_agents WHEN " RUN_ENDED("OLD"),
+     "the sub-agents of a run that has ended never change"},
+    {"sub_agents_late", "BEFORE INSERT ON sub_agents WHEN " RUN_ENDED("NEW"),
+     "the sub-agents of a run that has ended never change"},
     {"sub_agents_delete", "BEFORE DELETE ON sub_agents", "a sub-agent is never deleted"},
     {"sub_agents_closed", "BEFORE UPDATE ON sub_agents WHEN OLD.status = 'closed'",
      "a closed sub-agent never changes"},
@@ -137,7 +181,23 @@ static const struct refusal refusals[] = {
     {"edges_delete", "BEFORE DELETE ON lifecycle_edges", "the lifecycle never changes"},
 };
 
-enum { SCHEMA_MAX = 64 * 1024 };
+enum { SCHEMA_MAX = 64 * 1024, GUARD_MAX = 4096 };
+
+static void trigger_text(struct buf *out, const struct refusal *refusal)
+{
+    buf_printf(out, "CREATE TRIGGER %s %s BEGIN SELECT RAISE(ABORT, '%s'); END", refusal->name,
+               refusal->when, refusal->text);
+}
+
+/* What is made anew by every migration. */
+static void guards_text(struct buf *out)
+{
+    buf_printf(out, "%s;", schema_view);
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+        trigger_text(out, &refusals[i]);
+        buf_text(out, ";");
+    }
+}
 
 static void schema_text(struct buf *out)
 {
@@ -145,10 +205,19 @@ static void schema_text(struct buf *out)
     for (size_t i = 0; i < lifecycle_edge_count; i++)
         buf_printf(out, "INSERT INTO lifecycle_edges VALUES ('%s', '%s');", lifecycle_edges[i].from,
                    lifecycle_edges[i].to);
-    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++)
-        buf_printf(out, "CREATE TRIGGER %s %s BEGIN SELECT RAISE(ABORT, '%s'); END;",
-                   refusals[i].name, refusals[i].when, refusals[i].text);
+    guards_text(out);
     buf_printf(out, "INSERT INTO meta VALUES ('cadre', %d);", STORE_VERSION);
+}
+
+static void migration_text(struct buf *out, int64_t from)
+{
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++)
+        buf_printf(out, "DROP TRIGGER IF EXISTS %s;", refusals[i].name);
+    buf_text(out, "DROP VIEW IF EXISTS event_log;");
+    for (size_t i = (size_t)from - 1; i < sizeof steps / sizeof steps[0]; i++)
+        buf_text(out, steps[i]);
+    guards_text(out);
+    buf_printf(out, "UPDATE meta SET version = %d WHERE application = 'cadre';", STORE_VERSION);
 }
 
 /* 1 and *number, 0 where the statement cannot be prepared (no such table) or has no row, -1 on any other failure. */
@@ -169,18 +238,23 @@ static int read_number(struct sqlite_store *s, const char *query, int64_t *numbe
     return result;
 }
 
-/* 1: a store of this version; 0: no store; -1 with err. */
-static int schema_version(struct sqlite_store *s, struct err *err)
+/* 1: a store of this or, with *version, of an older version; 0: no store; -1 with err. */
+static int schema_version(struct sqlite_store *s, int64_t *version, struct err *err)
 {
-    int64_t version = 0;
+    *version = 0;
     int found =
-        read_number(s, "SELECT version FROM meta WHERE application = 'cadre'", &version, err);
-    if (found <= 0 || version == STORE_VERSION)
+        read_number(s, "SELECT version FROM meta WHERE application = 'cadre'", version, err);
+    if (found <= 0 || (*version >= 1 && *version <= STORE_VERSION))
         return found;
+    if (*version < 1)
+        return err_set(err, ERR_CORRUPT,
+                       "store %s: its table meta has the version %lld, which no cadre wrote;"
+                       " restore the store from a backup",
+                       s->path, (long long)*version);
     return err_set(err, ERR_CONFIG,
                    "store %s: it has version %lld and this program knows %d; use the newer cadre"
                    " that wrote it, or name another store with --store",
-                   s->path, (long long)version, STORE_VERSION);
+                   s->path, (long long)*version, STORE_VERSION);
 }
 
 static int not_ours(struct sqlite_store *s, struct err *err)
@@ -224,34 +298,40 @@ static int schema_wal(struct sqlite_store *s, struct err *err)
                    s->path);
 }
 
-static int schema_create(struct sqlite_store *s, struct err *err)
+/* Creates the schema or migrates it, in one transaction: whole or not at all. */
+static int schema_make(struct sqlite_store *s, struct err *err)
 {
     struct buf text;
-    int64_t objects = 0;
+    int64_t objects = 0, version;
     int result = -1;
     buf_init(&text, SCHEMA_MAX);
     if (schema_wal(s, err) < 0 || transaction_write(s, err) < 0)
         goto out;
     /* Another process may have been quicker while this one waited for the lock. */
-    int found = schema_version(s, err);
-    if (found != 0) {
-        result = found < 0 ? -1 : 0;
+    int found = schema_version(s, &version, err);
+    if (found < 0)
+        goto out;
+    if (found == 1 && version == STORE_VERSION) {
+        result = 0;
         goto out;
     }
     if (read_number(s, "SELECT count(*) FROM sqlite_schema", &objects, err) < 0)
         goto out;
-    if (objects > 0) {
+    if (found == 0 && objects > 0) {
         not_ours(s, err);
         goto out;
     }
-    schema_text(&text);
+    if (found == 1)
+        migration_text(&text, version);
+    else
+        schema_text(&text);
     if (text.failed) {
         err_set(err, ERR_BUG, "the store's schema is larger than %d bytes", SCHEMA_MAX);
         goto out;
     }
     int code = sqlite3_exec(s->db, text.p, NULL, NULL, NULL);
     if (code != SQLITE_OK)
-        handle_error(s, code, "creating it", err);
+        handle_error(s, code, found == 1 ? "migrating it to this version" : "creating it", err);
     else
         result = transaction_commit(s, err);
 out:
@@ -262,17 +342,82 @@ out:
 
 int schema_ready(struct sqlite_store *s, struct err *err)
 {
-    int64_t objects = 0;
-    int found = schema_version(s, err);
+    int64_t objects = 0, version;
+    int found = schema_version(s, &version, err);
     if (found == 0) {
         if (read_number(s, "SELECT count(*) FROM sqlite_schema", &objects, err) < 0)
             return -1;
         if (objects == 0)
-            return schema_create(s, err);
+            return schema_make(s, err);
         /* Not empty: another program's, or ours and born between the two reads. */
-        found = schema_version(s, err);
+        found = schema_version(s, &version, err);
         if (found == 0)
             return not_ours(s, err);
     }
-    return found < 0 ? -1 : schema_wal(s, err);
+    if (found < 0)
+        return -1;
+    return version < STORE_VERSION ? schema_make(s, err) : schema_wal(s, err);
+}
+
+/* --- guards: is everything still there? --------------------------------------------------------------------- */
+
+/* 0, or 1 where the callback was told; -1 with err. `text`: the SQL that made it. */
+static int guard_check(struct sqlite_store *s, const char *kind, const char *name, struct str text,
+                       store_guard_fn *fn, void *user, struct err *err)
+{
+    struct call call;
+    char full[96];
+    call_start(&call, s, STATEMENT_GUARD);
+    call_str(&call, str_from(kind));
+    call_str(&call, str_from(name));
+    int row = call_step(&call, "checking its triggers", err);
+    bool same = row == 1 && str_eq(call_text(&call, 0), text);
+    call_end(&call);
+    if (row < 0)
+        return -1;
+    if (same)
+        return 0;
+    snprintf(full, sizeof full, "%s %s", kind, name);
+    fn(user, full, row == 1 ? GUARD_CHANGED : GUARD_MISSING);
+    return 1;
+}
+
+/* Handles without triggers ask this table which edges are legal (projection.c). */
+static int edges_check(struct sqlite_store *s, store_guard_fn *fn, void *user, struct err *err)
+{
+    struct call call;
+    size_t known = 0, rows = 0;
+    int row;
+    call_start(&call, s, STATEMENT_EDGES);
+    while ((row = call_step(&call, "checking its lifecycle", err)) == 1) {
+        rows++;
+        for (size_t i = 0; i < lifecycle_edge_count; i++)
+            known += str_is(call_text(&call, 0), lifecycle_edges[i].from) &&
+                     str_is(call_text(&call, 1), lifecycle_edges[i].to);
+    }
+    if (row == 0 && (rows != lifecycle_edge_count || known != rows))
+        fn(user, "table lifecycle_edges", GUARD_CHANGED);
+    return row;
+}
+
+int sqlite_guards(struct store *store, store_guard_fn *fn, void *user, struct err *err)
+{
+    struct sqlite_store *s = sqlite_store_of(store);
+    struct buf text;
+    int result = 0;
+    buf_init(&text, GUARD_MAX);
+    for (size_t i = 0; result >= 0 && i < sizeof refusals / sizeof refusals[0]; i++) {
+        buf_clear(&text);
+        trigger_text(&text, &refusals[i]);
+        result = text.failed
+                     ? err_set(err, ERR_BUG, "the text of trigger %s is longer than %d",
+                               refusals[i].name, GUARD_MAX)
+                     : guard_check(s, "trigger", refusals[i].name, buf_view(&text), fn, user, err);
+    }
+    if (result >= 0)
+        result = guard_check(s, "view", "event_log", STR(schema_view), fn, user, err);
+    if (result >= 0)
+        result = edges_check(s, fn, user, err);
+    buf_release(&text);
+    return result < 0 ? -1 : 0;
 }

@@ -35,6 +35,7 @@ static const struct store_ops operations = {
     .blob_get = sqlite_blob_get,
     .inbox_put = sqlite_inbox_put,
     .inbox_take = sqlite_inbox_take,
+    .inbox_look = sqlite_inbox_look,
     .runs = sqlite_runs,
     .run = sqlite_run,
     .run_find = sqlite_run_find,
@@ -47,6 +48,11 @@ static const struct store_ops operations = {
     .records = sqlite_records,
     .record_history = sqlite_record_history,
     .check = sqlite_check,
+    .check_pages = sqlite_check_pages,
+    .guards = sqlite_guards,
+    .snapshot = sqlite_snapshot,
+    .snapshot_end = sqlite_snapshot_end,
+    .traces = sqlite_traces,
 };
 
 static int apply_setting(struct sqlite_store *s, const struct setting *setting, struct err *err)
@@ -71,11 +77,11 @@ static int apply_setting(struct sqlite_store *s, const struct setting *setting, 
     return 0;
 }
 
-static int connect_file(struct sqlite_store *s, const struct sqlite_store_config *config,
-                        struct err *err)
+static int open_file(struct sqlite_store *s, const struct sqlite_store_config *config,
+                     struct err *err)
 {
-    int flags =
-        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
+                (config->use == SQLITE_STORE_READS ? 0 : SQLITE_OPEN_CREATE);
     int code = sqlite3_open_v2(config->path, &s->db, flags, config->vfs);
     if (!s->db)
         return err_set(err, ERR_IO, "store %s: out of memory", config->path);
@@ -83,6 +89,16 @@ static int connect_file(struct sqlite_store *s, const struct sqlite_store_config
         return handle_error(s, code, "opening it", err);
     if (sqlite3_db_readonly(s->db, "main") == 1)
         return handle_error(s, SQLITE_READONLY, "opening it", err);
+    return 0;
+}
+
+static int connect_file(struct sqlite_store *s, const struct sqlite_store_config *config,
+                        enum store_access access, struct err *err)
+{
+    int opened =
+        access == ACCESS_WRITE ? open_file(s, config, err) : readonly_connect(s, access, err);
+    if (opened < 0)
+        return -1;
     sqlite3_busy_handler(s->db, handle_wait, s);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_limit(s->db, SQLITE_LIMIT_LENGTH, (int)STORE_VALUE_MAX + (1 << 20));
@@ -115,7 +131,10 @@ void sqlite_store_prepare(void)
 int sqlite_store_open(const struct sqlite_store_config *config, struct store **store,
                       struct err *err)
 {
+    enum store_access access = ACCESS_WRITE;
     *store = NULL;
+    if (config->use == SQLITE_STORE_READS && readonly_access(config->path, &access, err) < 0)
+        return -1;
     if (place_prepare(config->path, err) < 0)
         return -1;
     struct sqlite_store *s = calloc(1, sizeof *s);
@@ -129,10 +148,14 @@ int sqlite_store_open(const struct sqlite_store_config *config, struct store **s
     s->path = path;
     s->busy_ms = config->busy_ms;
     s->random = random_seed(s);
+    s->wall_at_boot = config->wall_at_boot;
+    if (config->boot_id.n > 0 && config->boot_id.n < sizeof s->boot_id)
+        memcpy(s->boot_id, config->boot_id.p, config->boot_id.n);
     map_init(&s->types);
     map_init(&s->heads);
-    if (connect_file(s, config, err) < 0 || schema_ready(s, err) < 0 || confine(s, err) < 0 ||
-        gather_start(s, err) < 0) {
+    if (connect_file(s, config, access, err) < 0 ||
+        (s->is_readonly ? readonly_schema(s, err) : schema_ready(s, err)) < 0 ||
+        confine(s, err) < 0) {
         sqlite_close(&s->store);
         return -1;
     }
@@ -146,18 +169,16 @@ static void sqlite_close(struct store *store)
     for (size_t i = 0; i < STATEMENT_COUNT; i++)
         sqlite3_finalize(s->statements[i]);
     sqlite3_close(s->db);
-    gather_free(s->gather);
     map_release(&s->types);
     heads_forget(s);
     free(s->path);
     free(s);
 }
 
-int sqlite_check(struct store *store, struct err *err)
+static int check_with(struct sqlite_store *s, enum statement pages, struct err *err)
 {
-    struct sqlite_store *s = sqlite_store_of(store);
     struct call call;
-    call_start(&call, s, STATEMENT_INTEGRITY);
+    call_start(&call, s, pages);
     int row = call_step(&call, "checking it", err);
     if (row < 0)
         return -1;
@@ -179,5 +200,25 @@ int sqlite_check(struct store *store, struct err *err)
                       " store from a backup",
                       s->path, STR_FMT(call_text(&call, 0)));
     call_end(&call);
+    if (row != 0)
+        return row;
+    call_start(&call, s, STATEMENT_ORPHAN);
+    row = call_step(&call, "checking it", err);
+    if (row == 1)
+        row = err_set(err, ERR_CORRUPT,
+                      "store %s: table events has the events of run number %lld, which table runs"
+                      " does not have; restore the store from a backup",
+                      s->path, (long long)call_number(&call, 0));
+    call_end(&call);
     return row;
+}
+
+int sqlite_check(struct store *store, struct err *err)
+{
+    return check_with(sqlite_store_of(store), STATEMENT_INTEGRITY, err);
+}
+
+int sqlite_check_pages(struct store *store, struct err *err)
+{
+    return check_with(sqlite_store_of(store), STATEMENT_PAGES, err);
 }

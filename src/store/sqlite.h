@@ -13,6 +13,14 @@ struct sqlite_store_config {
     int busy_ms;          /* how long a lock held by another process is waited for */
     const char *vfs;      /* SQLite's file layer; NULL: the default one */
     int checkpoint_pages; /* pages in the log that set off a checkpoint; 0: SQLite's default */
+    /* Leases are compared on the clock that counts from the machine's start (CLOCK_BOOTTIME); one of
+     * another start has run out. Empty: not known, and leases are compared by wall time. */
+    struct str boot_id;
+    /* What is added to times of that clock to show them as wall time. Constant for a process, so
+     * that two times of one owner keep their distance when somebody sets the clock. */
+    int64_t wall_at_boot;
+    /* READS: a store that is not there is NOT_FOUND, and one that this user cannot write is opened for reading. */
+    enum { SQLITE_STORE_WRITES, SQLITE_STORE_READS } use;
 };
 
 /* Once in a process, before any store is opened: SQLite need not count its memory, which takes a lock each time. */

@@ -19,13 +19,19 @@
 #define EVENT_VALUES_4 EVENT_VALUES ", " EVENT_VALUES ", " EVENT_VALUES ", " EVENT_VALUES
 
 /* The first parameter is now: a lease that has run out has no owner to show. */
+/* Parameters: the boot id (empty: not known), the time on its clock, and the wall time, for leases of older programs,
+ * which have no boot id. */
+#define LEASE_HOLDS                                                                                \
+    "CASE boot_id = nullif(?, '') WHEN 1 THEN boot_until > ? WHEN 0 THEN 0 ELSE expires_at > ? "   \
+    "END"
+
 #define RUN_COLUMNS                                                                                \
     "SELECT r.id, r.session_id, r.user_id, r.workspace_id, r.workspace_path, r.task, r.model,"     \
     " r.status, r.error, r.result_json, r.parent_run, r.parent_seq, r.started_at, r.finished_at,"  \
     " (SELECT max(seq) FROM events WHERE run_no = r.run_no),"                                      \
     " (SELECT max(agent_no) FROM sub_agents WHERE run_no = r.run_no),"                             \
     " (SELECT count(*) FROM sub_agents WHERE run_no = r.run_no AND status <> 'closed'),"           \
-    " (SELECT owner FROM leases WHERE run_no = r.run_no AND expires_at > ?)"                       \
+    " (SELECT owner FROM leases WHERE run_no = r.run_no AND " LEASE_HOLDS ")"                      \
     " FROM runs r"
 
 static const char *const sql[STATEMENT_COUNT] = {
@@ -36,13 +42,16 @@ static const char *const sql[STATEMENT_COUNT] = {
 
     [STATEMENT_RUN_NUMBER] = "SELECT run_no, id FROM runs WHERE id = ?",
 
-    [STATEMENT_LEASE_GET] = "SELECT epoch, owner, expires_at FROM leases WHERE run_no = ?",
+    [STATEMENT_LEASE_GET] =
+        "SELECT epoch, owner, expires_at, " LEASE_HOLDS " FROM leases WHERE run_no = ?",
     [STATEMENT_LEASE_SET] =
-        "INSERT INTO leases (run_no, epoch, owner, expires_at) VALUES (?, ?, ?, ?)"
+        "INSERT INTO leases (run_no, epoch, owner, expires_at, boot_id, boot_until)"
+        " VALUES (?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (run_no) DO UPDATE SET epoch = excluded.epoch, owner = excluded.owner,"
-        " expires_at = excluded.expires_at WHERE excluded.epoch > leases.epoch",
-    [STATEMENT_LEASE_RENEW] =
-        "UPDATE leases SET expires_at = ? WHERE run_no = ? AND epoch = ? AND owner IS NOT NULL",
+        " expires_at = excluded.expires_at, boot_id = excluded.boot_id,"
+        " boot_until = excluded.boot_until WHERE excluded.epoch > leases.epoch",
+    [STATEMENT_LEASE_RENEW] = "UPDATE leases SET expires_at = ?, boot_id = ?, boot_until = ?"
+                              " WHERE run_no = ? AND epoch = ? AND owner IS NOT NULL",
     [STATEMENT_LEASE_RELEASE] = "UPDATE leases SET owner = NULL"
                                 " WHERE run_no = ? AND epoch = ? AND owner IS NOT NULL",
 
@@ -73,7 +82,8 @@ static const char *const sql[STATEMENT_COUNT] = {
         " workspace_path = ?, task = ?, model = ?, parent_run = ?, parent_seq = ?, started_at = ?,"
         " error = ? WHERE run_no = ? AND described = 0",
     [STATEMENT_RUN_STATUS] =
-        "UPDATE runs SET status = ?, error = ?, finished_at = ?, result_json = ? WHERE run_no = ?",
+        "UPDATE runs SET status = ?, error = ?, finished_at = ?, result_json = ? WHERE run_no = ?"
+        " AND status NOT IN ('completed', 'failed', 'cancelled')",
     [STATEMENT_AGENT_INSERT] =
         "INSERT INTO sub_agents (run_no, agent_no, run_id, id, parent_id, step_idx, name, status,"
         " worktree_path, branch_name, merge_status, context_json, started_at, finished_at, error)"
@@ -103,7 +113,8 @@ static const char *const sql[STATEMENT_COUNT] = {
     [STATEMENT_RUN_FIND] = "SELECT id FROM runs WHERE id >= ? AND id < ? ORDER BY id LIMIT 2",
     [STATEMENT_AGENTS] =
         "SELECT a.id, a.parent_id, a.name, a.status, a.worktree_path, a.branch_name,"
-        " a.merge_status, a.context_json, a.error, a.step_idx, a.started_at, a.finished_at"
+        " a.merge_status, a.context_json, a.error, a.step_idx, a.started_at, a.finished_at,"
+        " a.agent_no, a.run_id"
         " FROM sub_agents a WHERE a.run_no = ? ORDER BY a.agent_no",
 
     [STATEMENT_SESSION_GET] = "SELECT 1 FROM sessions WHERE id = ?",
@@ -135,7 +146,20 @@ static const char *const sql[STATEMENT_COUNT] = {
         " AND (?2 IS NULL OR resource_id = ?2) ORDER BY rowid DESC LIMIT ?3",
 
     [STATEMENT_INTEGRITY] = "PRAGMA integrity_check(1)",
+    [STATEMENT_PAGES] = "PRAGMA quick_check(1)",
     [STATEMENT_FOREIGN_KEYS] = "PRAGMA foreign_key_check",
+    /* Goes from run to run in the index, not from event to event. */
+    [STATEMENT_ORPHAN] =
+        "WITH RECURSIVE owner (run_no) AS (SELECT min(run_no) FROM events UNION ALL"
+        " SELECT (SELECT min(run_no) FROM events WHERE run_no > owner.run_no) FROM owner"
+        " WHERE owner.run_no IS NOT NULL)"
+        " SELECT run_no FROM owner WHERE run_no IS NOT NULL"
+        " AND run_no NOT IN (SELECT run_no FROM runs) LIMIT 1",
+    [STATEMENT_GUARD] = "SELECT sql FROM sqlite_schema WHERE type = ? AND name = ?",
+    [STATEMENT_EDGES] = "SELECT from_status, to_status FROM lifecycle_edges",
+    [STATEMENT_TRACES] = "SELECT 0, agent_no, seq FROM agent_tails WHERE run_no = ?1 UNION ALL"
+                         " SELECT 1, id, consumed_seq FROM inbox"
+                         " WHERE run_no = ?1 AND consumed_seq IS NOT NULL",
 };
 
 const char *statement_sql(enum statement which)
