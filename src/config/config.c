@@ -5,19 +5,19 @@
 
 #include <stddef.h>
 
+#include "base/path.h"
 #include "config/models.h"
 #include "config/recording.h"
 #include "config/trust.h"
+#include "config/upward.h"
 #include "config/widen.h"
-
-enum { FILES_MAX = 2 };
 
 struct loader {
     struct config *config;
     const struct config_flags *flags;
     const struct config_environment *environment;
     struct err *err;
-    struct config_file_id read[FILES_MAX];
+    struct config_file_id *read; /* as many as there may be files */
 };
 
 /* Keys whose value is one number of the settings. */
@@ -38,6 +38,7 @@ static const struct {
     {KEY_IDLE_TIMEOUT, offsetof(struct settings, idle_timeout_ms)},
     {KEY_PLAN_ROUNDS, offsetof(struct settings, review_rounds)},
     {KEY_PLAN_APPROVAL, offsetof(struct settings, approval_timeout_ms)},
+    {KEY_APPROVALS_TIMEOUT, offsetof(struct settings, question_timeout_ms)},
     {KEY_WARN_AT, offsetof(struct settings, warn_at)},
     {KEY_PAUSE_AT, offsetof(struct settings, pause_at)},
     {KEY_HARD_STOP_AT, offsetof(struct settings, hard_stop_at)},
@@ -47,15 +48,6 @@ static const struct {
 };
 
 enum file_need { MUST_EXIST, MAY_BE_ABSENT };
-
-static struct str path_join(struct arena *arena, struct str folder, struct str path)
-{
-    if (path.n > 0 && path.p[0] == '/')
-        return arena_copy(arena, path);
-    while (str_starts(path, STR("./")))
-        path = (struct str){path.p + 2, path.n - 2};
-    return arena_printf(arena, "%.*s/%.*s", STR_FMT(folder), STR_FMT(path));
-}
 
 /* A directory of the user: an absolute path in `variable`, else `inside_home` under HOME, else STR_NONE. */
 static struct str user_folder(const struct loader *loader, const char *variable,
@@ -78,7 +70,8 @@ static bool read_before(const struct loader *loader, const struct config_file_id
     return false;
 }
 
-static int read_file(struct loader *loader, struct str path, enum config_level level,
+/* project: NULL for the user's own file. */
+static int read_file(struct loader *loader, struct str path, struct config_project_file *project,
                      enum file_need need)
 {
     struct config *config = loader->config;
@@ -86,9 +79,8 @@ static int read_file(struct loader *loader, struct str path, enum config_level l
     struct config_file_id id;
     enum config_found found;
     struct yaml_node *root;
-    if (config_source_read(&config->arena, path,
-                           level == LEVEL_PROJECT ? LINKS_REFUSED : LINKS_FOLLOWED, source, &id,
-                           &found, loader->err) != 0)
+    if (config_source_read(&config->arena, path, project != NULL ? LINKS_REFUSED : LINKS_FOLLOWED,
+                           source, &id, &found, loader->err) != 0)
         return -1;
     if (found == SOURCE_ABSENT) {
         if (need == MAY_BE_ABSENT)
@@ -102,9 +94,24 @@ static int read_file(struct loader *loader, struct str path, enum config_level l
     config->files[config->file_count++] = source->name;
     if (yaml_parse(&config->arena, source, &root, loader->err) != 0)
         return -1;
-    if (level == LEVEL_PROJECT)
-        config->project_text = source->text;
-    return config_entries_read(config->entries, root, level, loader->err);
+    if (project == NULL)
+        return config_entries_read(config->entries, root, LEVEL_USER, loader->err);
+    size_t before = config->entries->widening_count;
+    project->text = source->text;
+    int result = config_entries_read(config->entries, root, LEVEL_PROJECT, loader->err);
+    project->widens = config->entries->widening_count - before;
+    return result;
+}
+
+/* What is typed, on the command line or into a variable, starts where the user stands. */
+static int typed(struct loader *loader, struct str path, struct str *out)
+{
+    struct str here = loader->environment->here;
+    if (here.n == 0 && path.p[0] != '/')
+        return err_set(loader->err, ERR_USAGE, "%.*s: the current directory is gone",
+                       STR_FMT(path));
+    *out = path_from(&loader->config->arena, here, path);
+    return 0;
 }
 
 static int read_user_file(struct loader *loader)
@@ -115,22 +122,45 @@ static int read_user_file(struct loader *loader)
     if (loader->flags->config_file.p && file.n == 0)
         return err_set(loader->err, ERR_USAGE, "--config needs the path of a file");
     if (file.p)
-        return read_file(loader, path_join(arena, loader->environment->workspace, file), LEVEL_USER,
-                         MUST_EXIST);
+        return typed(loader, file, &file) == 0 ? read_file(loader, file, NULL, MUST_EXIST) : -1;
     struct str folder = user_folder(loader, "XDG_CONFIG_HOME", ".config");
-    return folder.p ? read_file(loader, path_join(arena, folder, STR("cadre/cadre.yaml")),
-                                LEVEL_USER, MAY_BE_ABSENT)
+    return folder.p ? read_file(loader, path_from(arena, folder, STR("cadre/cadre.yaml")), NULL,
+                                MAY_BE_ABSENT)
                     : 0;
 }
 
 static int read_files(struct loader *loader)
 {
     struct config *config = loader->config;
-    config->project_file =
-        path_join(&config->arena, loader->environment->workspace, STR("cadre.yaml"));
-    return read_user_file(loader) == 0
-               ? read_file(loader, config->project_file, LEVEL_PROJECT, MAY_BE_ABSENT)
-               : -1;
+    int result = read_user_file(loader);
+    for (size_t i = 0; i < config->project_count && result == 0; i++)
+        result = read_file(loader, config->projects[i].file, &config->projects[i], MAY_BE_ABSENT);
+    return result;
+}
+
+/* Where files may be. */
+static void find_projects(struct loader *loader)
+{
+    struct config *config = loader->config;
+    struct upward upward;
+    upward_find(&config->arena, loader->environment->workspace, &upward);
+    config->project_count = upward.count;
+    config->projects = arena_alloc(&config->arena, upward.count * sizeof *config->projects);
+    for (size_t i = 0; i < upward.count; i++)
+        config->projects[i] = (struct config_project_file){
+            .file = path_from(&config->arena, upward.directories[i], STR("cadre.yaml")),
+            .text = STR_NONE};
+    struct str own = user_folder(loader, "XDG_CONFIG_HOME", ".config");
+    config->above.directories =
+        arena_alloc(&config->arena, (upward.count + 1) * sizeof *config->above.directories);
+    config->above_has_own = own.p != NULL;
+    if (own.p != NULL)
+        config->above.directories[config->above.count++] =
+            path_from(&config->arena, own, STR("cadre"));
+    for (size_t i = 0; i + 1 < upward.count; i++)
+        config->above.directories[config->above.count++] = upward.directories[i];
+    config->files = arena_alloc(&config->arena, (upward.count + 1) * sizeof *config->files);
+    loader->read = arena_alloc(&config->arena, (upward.count + 1) * sizeof *loader->read);
 }
 
 static int refuse_widening(const struct loader *loader)
@@ -151,25 +181,27 @@ static int refuse_widening(const struct loader *loader)
     return -1;
 }
 
-/* Everything once more, and the project's file left out. */
+/* Everything once more, and the project's files left out. */
 static int read_without_project(struct loader *loader)
 {
     struct config *config = loader->config;
     config->entries = arena_alloc(&config->arena, sizeof *config->entries);
     config->entries->arena = &config->arena;
     config->file_count = 0;
-    config->project_text = STR_NONE;
+    for (size_t i = 0; i < config->project_count; i++)
+        config->projects[i] =
+            (struct config_project_file){.file = config->projects[i].file, .text = STR_NONE};
     return read_user_file(loader);
 }
 
-/* What the project's file widens holds only with the user's consent to this very content. */
+/* What a project's files widen holds only with the user's consent to this very content. */
 static int check_trust(struct loader *loader)
 {
     struct config *config = loader->config;
     const struct config_environment *environment = loader->environment;
     struct str folder = user_folder(loader, "XDG_STATE_HOME", ".local/state");
     if (folder.p)
-        config->trust_directory = path_join(&config->arena, folder, STR("cadre/trust"));
+        config->trust_directory = path_from(&config->arena, folder, STR("cadre/trust"));
     if (config->entries->widening_count == 0 || config_trust_known(config))
         return 0;
     enum config_consent consent = environment->consent
@@ -224,8 +256,11 @@ static void fill_settings(struct config *config)
     settings->inherit_mode =
         config_entries_value(entries, KEY_INHERIT_MODE).number ? SWITCH_ON : SWITCH_OFF;
     settings->gate = (enum gate)config_entries_value(entries, KEY_GATE).number;
+    settings->children_refused =
+        config_entries_value(entries, KEY_CHILD_ASK).number == PERMIT_DENY ? SWITCH_ON : SWITCH_OFF;
+    config->unattended = (enum asker)config_entries_value(entries, KEY_APPROVALS_VIA).number;
     settings->mode = (enum mode)config_entries_value(entries, KEY_MODE).number;
-    settings->network = (enum network)config_entries_value(entries, KEY_ACCESS_NETWORK).number;
+    settings->network = config_entries_value(entries, KEY_ACCESS_NETWORK).text;
 
     settings->overrides =
         arena_alloc(&config->arena, (entries->n + 1) * sizeof *settings->overrides);
@@ -239,11 +274,47 @@ static void fill_settings(struct config *config)
     }
 }
 
+/* Where something is set, for people. */
+static struct str origin_of(struct config *config, const struct config_entry *entry)
+{
+    struct buf origin;
+    buf_init(&origin, SIZE_MAX / 4);
+    config_place_print(&entry->place, &origin);
+    for (size_t i = 0; i < config->project_count; i++)
+        if (str_eq(entry->place.source->name, config->projects[i].file))
+            buf_text(&origin, " (the project's own file)");
+    struct str text = arena_copy(&config->arena, buf_view(&origin));
+    buf_release(&origin);
+    return text;
+}
+
 static void fill_tools(struct config *config)
 {
     const struct config_entry *command =
         config_entries_find(config->entries, KEY_TEST_COMMAND, STR(""), 0);
     config->test_command = command ? command->value.text : STR("");
+    config->secrets = config_entries_value(config->entries, KEY_SECRETS_MASK).number
+                          ? SECRETS_MASKED
+                          : SECRETS_SHOWN;
+    config->test_origin = command != NULL ? origin_of(config, command) : STR("");
+    config->checks_origins =
+        arena_alloc(&config->arena, (config->entries->n + 1) * sizeof *config->checks_origins);
+    for (size_t i = 0; i < config->entries->n; i++) {
+        const struct config_entry *entry = &config->entries->items[i];
+        struct checks_origin *of = &config->checks_origins[config->checks_origin_count];
+        if (entry->key->id != KEY_ROLE_CHECKS && entry->key->id != KEY_CHILD_CHECKS)
+            continue;
+        *of = (struct checks_origin){.key = entry->key->id == KEY_CHILD_CHECKS
+                                                ? STR("sub_agent.outputs.checks")
+                                                : arena_printf(&config->arena,
+                                                               "roles.%.*s.outputs.checks",
+                                                               STR_FMT(entry->name)),
+                                     .origin = origin_of(config, entry),
+                                     .checks = {LIST_SET, NULL, 0}};
+        for (size_t k = 0; k < entry->value.name_count; k++)
+            list_add(&config->arena, &of->checks, entry->value.names[k].text);
+        config->checks_origin_count++;
+    }
 }
 
 static struct str folder_of(struct str path)
@@ -256,9 +327,11 @@ static struct str folder_of(struct str path)
 int config_path(struct config *config, const struct config_environment *environment,
                 const struct config_entry *entry, struct str *out, struct err *err)
 {
-    struct str path = entry->value.text;
+    /* Of a program with arguments, the program. */
+    struct str path =
+        entry->key->type == TYPE_ARGV ? entry->value.names[0].text : entry->value.text;
     bool from_file = entry->place.source->text.p != NULL;
-    struct str folder = from_file ? folder_of(entry->place.source->name) : environment->workspace;
+    struct str folder = from_file ? folder_of(entry->place.source->name) : environment->here;
     if (from_file && str_starts(path, STR("~/"))) {
         const char *home = config_variable(environment, "HOME");
         if (!home || home[0] != '/')
@@ -270,7 +343,9 @@ int config_path(struct config *config, const struct config_environment *environm
     if (path.n == 0 || path.p[path.n - 1] == '/')
         return config_error(&entry->place, EXCERPT_LINE, err,
                             "expected the path of a file, not of a directory");
-    *out = path_join(&config->arena, folder, path);
+    if (folder.n == 0 && path.p[0] != '/')
+        return config_error(&entry->place, EXCERPT_LINE, err, "the current directory is gone");
+    *out = path_from(&config->arena, folder, path);
     return 0;
 }
 
@@ -284,7 +359,7 @@ static int find_store(struct loader *loader)
             return err_set(
                 loader->err, ERR_CONFIG,
                 "HOME is not set, so there is no place for the store: give --store FILE");
-        config->store_path = path_join(&config->arena, folder, STR("cadre/cadre.db"));
+        config->store_path = path_from(&config->arena, folder, STR("cadre/cadre.db"));
         return 0;
     }
     return config_path(config, loader->environment, entry, &config->store_path, loader->err);
@@ -301,25 +376,26 @@ int config_load(const struct config_flags *flags, const struct config_environmen
         return err_set(err, ERR_BUG, "the workspace must be an absolute path");
     arena_init(&config->arena);
     settings_init(&config->settings);
-    config->files = arena_alloc(&config->arena, FILES_MAX * sizeof *config->files);
     config->entries = arena_alloc(&config->arena, sizeof *config->entries);
     config->entries->arena = &config->arena;
 
+    find_projects(&loader);
     if (read_files(&loader) != 0 || check_trust(&loader) != 0 || read_flags(&loader) != 0)
         goto out;
     fill_settings(config);
     fill_tools(config);
+    config_access(config);
     if (config_models(config, flags, environment, err) != 0 ||
         config_recordings(config, environment, err) != 0)
         goto out;
     config_params(config);
-    if (config_providers(config, err) != 0 || config_profiles(config, err) != 0 ||
+    if (config_providers(config, environment, err) != 0 || config_profiles(config, err) != 0 ||
         config_cost(config, err) != 0 || config_sandbox(config, err) != 0 ||
         config_web(config, err) != 0 || find_store(&loader) != 0)
         goto out;
     struct str folder = user_folder(&loader, "XDG_CONFIG_HOME", ".config");
     if (folder.p)
-        config->skills_directory = path_join(&config->arena, folder, STR("cadre/skills"));
+        config->skills_directory = path_from(&config->arena, folder, STR("cadre/skills"));
     result = 0;
 out:
     if (result != 0)

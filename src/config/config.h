@@ -6,11 +6,12 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "config/upward.h"
 #include "core/contract/settings.h"
 
 /* What the command line says; STR_NONE where it said nothing. */
 struct config_flags {
-    struct str config_file; /* --config; a relative path starts at the workspace */
+    struct str config_file; /* --config */
     struct str api, base_url, model, provider, mode, store;
     struct str max_cost, timeout, max_concurrent; /* texts as typed: "2.50", "90s" or "5m", "8" */
     struct str effort;
@@ -28,6 +29,7 @@ struct config_environment {
     const char *(*get)(void *user, const char *name); /* NULL: not set */
     void *user;
     struct str workspace;       /* absolute path of the current workspace */
+    struct str here;            /* where the user stands: typed paths start there; empty: gone */
     config_consent_fn *consent; /* NULL: nobody can be asked */
     void *consent_user;
 };
@@ -76,9 +78,31 @@ struct config_sandbox {
     size_t environment_count;
     struct str *shown; /* absolute paths */
     size_t shown_count;
-    int64_t processes, memory_mb, file_mb, open_files; /* UNLIMITED: built in */
-    struct str relay;                                  /* path of a socket, or empty */
+    int64_t processes, memory_mb, file_mb, disk_mb, open_files; /* UNLIMITED: built in */
+    struct str relay;                                           /* path of a socket, or empty */
     int64_t relay_port;
+};
+
+/* A project's cadre.yaml. */
+struct config_project_file {
+    struct str file; /* absolute, there or not */
+    struct str text; /* STR_NONE: there is none, --config names it, or it was left out */
+    size_t widens;   /* how many of entries->widenings are its own */
+};
+
+/* What commands reach by name, besides the names (access.*). */
+struct config_access {
+    struct str *private_hosts; /* host rules */
+    size_t private_count;
+    struct config_address {
+        struct str host, address;
+    } * addresses;
+    size_t address_count;
+    struct config_credential {
+        struct str host;
+        struct config_header header;
+    } * credentials;
+    size_t credential_count;
 };
 
 struct config {
@@ -86,15 +110,21 @@ struct config {
     struct settings settings;
     struct str store_path;   /* absolute */
     struct str test_command; /* of tools.test, or empty */
+    struct str test_origin;  /* where it is set: "FILE:3:5"; says when that is the project's file */
+    struct checks_origin *checks_origins; /* of all checks that are set for children */
+    size_t checks_origin_count;
     struct str
         model_source;  /* "flags", "config FILE", "OPENAI_API_KEY", "a server on port 11434" */
     struct str *files; /* that were read, in order */
     size_t file_count;
-    struct config_entries *entries;    /* what was set and where, and what of it widens (widen.h) */
-    struct str project_file;           /* the workspace's cadre.yaml, there or not */
-    struct str project_text;           /* STR_NONE: there is none, or --config names it */
-    struct str trust_directory;        /* of trust.h; STR_NONE: the user has no home */
-    struct provider_bounds *providers; /* one for each of llm.providers */
+    struct config_entries *entries; /* what was set and where, and what of it widens (widen.h) */
+    struct upward above; /* where instruction files count besides the workspace: the user's own
+                            directory first, then those above the workspace */
+    bool above_has_own;  /* the first of them is the user's own */
+    struct config_project_file *projects; /* one for each directory of upward.h, in that order */
+    size_t project_count;                 /* the last one is the workspace's */
+    struct str trust_directory;           /* of trust.h; STR_NONE: the user has no home */
+    struct provider_bounds *providers;    /* one for each of llm.providers */
     size_t provider_count;
     struct model_extra *extras; /* of models of llm.models that have some */
     size_t extra_count;
@@ -102,11 +132,14 @@ struct config {
     /* --provider names a local server and no model: whoever starts a run asks it; or STR_NONE. */
     struct str server_to_ask, server_name;
     struct config_sandbox sandbox;
-    struct {                               /* tools.web_search, tools.web_fetch */
+    struct config_access access;
+    enum asker unattended; /* approvals.via: who answers where nobody is at a terminal */
+    struct {               /* tools.web_search, tools.web_fetch */
         struct str kind, url, api_key_env; /* empty where nothing is set */
         enum { PRIVATE_REFUSED, PRIVATE_ALLOWED } fetch;
     } web;
     struct str skills_directory; /* of the user; absolute, empty without a home */
+    enum { SECRETS_MASKED, SECRETS_SHOWN } secrets;
 };
 
 /* Reads and checks everything; no network. When no model is named anywhere and no key is set, settings.model_count is 0
@@ -129,6 +162,10 @@ const char *config_window_text(const struct config *config, const struct model_s
 int config_header_expand(const struct config_header *header,
                          const struct config_environment *environment, struct buf *out,
                          struct err *err) NODISCARD;
+/* Every value of the environment that this config uses as a key or as a part of a header, in no order, some twice. */
+typedef void config_secret_fn(void *user, struct str value);
+void config_secrets(const struct config *config, const struct config_environment *environment,
+                    config_secret_fn *take, void *user);
 /* Where the model's prices come from: "built-in, 2026-10", "config", "not known". */
 void config_price_origin(const struct model_settings *model, struct buf *out);
 /* Makes every model answer from this recording (an absolute path); without any model, one that the recording calls `model`

@@ -35,7 +35,7 @@ static int check_relay(const struct config *config, struct err *err)
     if (socket != NULL && socket->value.text.p[0] != '/')
         return config_error(&socket->place, EXCERPT_LINE, err,
                             "expected the absolute path of a unix socket");
-    if (socket == NULL && network != NULL && network->value.number == NETWORK_RELAY)
+    if (socket == NULL && network != NULL && str_is(network->value.text, "relay"))
         return config_error(&network->place, EXCERPT_LINE, err,
                             "relay needs sandbox.relay.socket: what should it lead to?");
     return 0;
@@ -60,6 +60,7 @@ int config_sandbox(struct config *config, struct err *err)
     sandbox->processes = config_entries_value(entries, KEY_SANDBOX_PROCESSES).number;
     sandbox->memory_mb = config_entries_value(entries, KEY_SANDBOX_MEMORY).number;
     sandbox->file_mb = config_entries_value(entries, KEY_SANDBOX_FILE).number;
+    sandbox->disk_mb = config_entries_value(entries, KEY_SANDBOX_DISK).number;
     sandbox->open_files = config_entries_value(entries, KEY_SANDBOX_OPEN_FILES).number;
     const struct config_entry *socket = config_entries_find(entries, KEY_RELAY_SOCKET, STR(""), 0);
     sandbox->relay = socket != NULL ? arena_copy(&config->arena, socket->value.text) : STR("");

@@ -20,13 +20,19 @@ static const char introduction[] =
     "1. the defaults below;\n"
     "2. your own file: `--config FILE`, else the file that `CADRE_CONFIG` names, else\n"
     "   `$XDG_CONFIG_HOME/cadre/cadre.yaml` (`~/.config/cadre/cadre.yaml`);\n"
-    "3. the project's file: `cadre.yaml` in the workspace. It narrows freely: it lowers a limit, "
-    "chooses a stricter mode,\n"
+    "3. the project's files: `cadre.yaml` in every directory from the top of the git repository "
+    "down to the workspace, the\n"
+    "   nearest last; without a repository, the one in the workspace. A file narrows freely: it "
+    "lowers a limit, chooses a stricter mode,\n"
     "   denies a tool, or adds a spawn profile that your own file does not have. Whatever would "
     "widen (servers, models, a\n"
     "   larger limit) takes your trust, see below;\n"
     "4. flags: `--provider --api --base-url --model --effort --mode --store --max-cost --timeout "
     "--max-concurrent`.\n"
+    "\n"
+    "A relative path in a flag, an operand or `CADRE_CONFIG` starts at the directory in which you "
+    "start cadre, wherever the\n"
+    "workspace is; one in a config file starts at that file's directory.\n"
     "\n"
     "Keys of model servers come from environment variables, or from a program that your own file "
     "names; files name the variable. A wrong "
@@ -35,12 +41,21 @@ static const char introduction[] =
     "1 MB, without\n"
     "anchors, aliases and tags.\n"
     "\n"
+    "An agent that comes to a limit ends with an error that names the limit and the key, flag or "
+    "argument that sets it:\n"
+    "`the budget is used up: 15 tool calls (sub_agent.default_budget.max_tool_calls, or "
+    "max_tool_calls of the call)`.\n"
+    "\n"
     "## Trust in a project's file\n"
     "\n"
     "A project's file comes with the project. What it sets wider than what holds without it is "
     "shown when a run starts on a\n"
     "terminal, with the value before and after, and asked about; without a terminal the start "
     "stops with exit code 2.\n"
+    "Wider is judged against the value that holds without the file, a built-in one included. Where "
+    "`null` (or 0 for\n"
+    "`sub_agent.idle_timeout_ms`) stands for a limit that is built in, a number may be more than "
+    "that limit, and is asked about.\n"
     "`cadre config trust --show` lists what the file widens, `cadre config trust` trusts it, "
     "`--revoke` takes that back. Trust\n"
     "is for one path and one content: a changed file is asked about again. It is kept in "
@@ -50,6 +65,26 @@ static const char introduction[] =
     "profile that a trusted file sets is all its own: nothing of yours under that name stays, so "
     "that your key goes to no\n"
     "server that you did not name. Where the store is, a project's file never says.\n"
+    "\n"
+    "The repository's top is not looked for past a mount point, nor in a directory that belongs to "
+    "neither you nor root or that\n"
+    "everybody may write to. A project's file that belongs to neither of you is not read: the "
+    "start stops and names it. Each file\n"
+    "is held to what the files above it say, and trusted by itself. Agents change none of them: no "
+    "tool writes `cadre.yaml` or\n"
+    "`.cadre`, and no work that holds a change to one is merged.\n"
+    "\n"
+    "## Instruction files\n"
+    "\n"
+    "`AGENTS.md` (where a directory has none, its `CLAUDE.md`) and `ENVIRONMENT.md` tell agents "
+    "how to work. They count in your\n"
+    "own directory (`$XDG_CONFIG_HOME/cadre`, else `~/.config/cadre`), then in every directory "
+    "from the repository's top down to\n"
+    "the workspace, found as `cadre.yaml` is; the nearest comes last. The root's prompt has all of "
+    "them, and so have jobs of\n"
+    "`spawn` (`docs/doors.md`). Of each file 32 KB are read, of all together 256 KB. A file that "
+    "belongs neither to you nor to root\n"
+    "nor to whom its directory belongs stops the start.\n"
     "\n"
     "## Which model\n"
     "\n"
@@ -129,6 +164,8 @@ static const char *project_text(const struct config_key *key)
         return "no";
     if (key->project == PROJECT_ADDS)
         return "add";
+    if (key->project == PROJECT_RAISES)
+        return "turn on";
     switch (key->type) {
     case TYPE_SWITCH:
         return "turn off";
@@ -138,6 +175,8 @@ static const char *project_text(const struct config_key *key)
         return "deny, lower";
     case TYPE_GATE:
         return "`run`";
+    case TYPE_ALLOWANCE:
+        return "`deny`";
     default:
         return "lower";
     }

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "config/config.h"
+#include "config/hosts.h"
 #include "config/schema.h"
 #include "config/widen.h"
 #include "core/contract/role.h"
@@ -301,6 +302,10 @@ static int read_value(const struct walk *walk, const struct config_key *key,
         return read_body(walk, node, &value->text);
     if (key->type == TYPE_HEADERS)
         return read_headers(walk, node, value);
+    if (key->type == TYPE_HOSTS)
+        return config_hosts_read(walk->entries->arena, node, value, walk->err);
+    if (key->type == TYPE_NETWORK && node->kind == YAML_MAPPING)
+        return config_network_read(walk->entries->arena, node, value, walk->err);
     if (key->type == TYPE_SCHEMA)
         return config_schema_read(walk->entries->arena, node, &value->text, walk->err);
     if (key->type == TYPE_NAMES || key->type == TYPE_FILES || key->type == TYPE_TOOLS ||
@@ -421,6 +426,8 @@ static int walk_member(const struct walk *walk, const struct yaml_node *node,
     } else if (at.pattern[strlen(at.pattern) - 1] == '*') {
         bool profile = found.row && found.row->id == KEY_PROFILE;
         bool role = strcmp(at.pattern, "roles.*") == 0;
+        if (strncmp(at.pattern, "access.", 7) == 0 && config_host_check(node->key, walk->err) != 0)
+            return -1;
         if ((profile ? check_profile_name : role ? check_role_name : check_name)(walk, node->key))
             return -1;
         at.name = node->key->text;

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "core/contract/network.h"
 #include "core/contract/permission.h"
 
 const struct config_key config_keys[KEY_COUNT_OF_KEYS] = {
@@ -189,9 +190,13 @@ static const char *const expected_texts[TYPE_COUNT_OF_TYPES] = {
 #undef X
     [TYPE_PERMISSION] = "allow, ask or deny",
     [TYPE_GATE] = "parent or run",
+    [TYPE_ALLOWANCE] = "allow or deny",
+    [TYPE_VIA] = "terminal or inbox",
     [TYPE_SPEED] = "instant or recorded",
     [TYPE_SCHEMA] = "a JSON Schema",
-    [TYPE_NETWORK] = "none, relay or full",
+    [TYPE_NETWORK] = NETWORK_EXPECTED,
+    [TYPE_ADDRESS] = "an address such as 10.0.0.7, 10.0.0.7:8443 or [fd00::7]:8443",
+    [TYPE_HOSTS] = "a list of hosts by name",
     [TYPE_HEADERS] = "a mapping of header names to values",
     [TYPE_BODY] = "a mapping",
     [TYPE_ARGV] = "a list: a program and its arguments",

@@ -30,24 +30,35 @@ enum config_type {
     TYPE_MODE,
     TYPE_PERMISSION,
     TYPE_GATE,
+    TYPE_ALLOWANCE, /* allow or deny */
+    TYPE_VIA,       /* where questions go that nobody is there to answer */
     TYPE_SPEED,
     TYPE_COMMANDS, /* a list of commands for sh */
     TYPE_SCHEMA,   /* a JSON Schema for answers; its compact JSON inside */
     TYPE_SEARCH,   /* a kind of search service */
-    TYPE_NETWORK,
-    TYPE_HEADERS, /* a mapping of header names to values; "Name: value" inside */
-    TYPE_BODY,    /* a mapping whose compact JSON becomes part of request bodies */
-    TYPE_ARGV,    /* a program and its arguments */
-    TYPE_EFFORT,  /* how hard a model reasons: one of effort_names */
-    TYPE_DECIMAL, /* a number with at most six digits behind the point; millionths inside */
-    TYPE_STOPS,   /* a list of at most PARAM_STOPS_MAX texts */
+    TYPE_NETWORK,  /* none, relay or full, or {allow: hosts by name}; the contract's text inside */
+    TYPE_ADDRESS,  /* of a host, perhaps with a port */
+    TYPE_HOSTS,    /* a list of host rules (base/hostrule.h) */
+    TYPE_HEADERS,  /* a mapping of header names to values; "Name: value" inside */
+    TYPE_BODY,     /* a mapping whose compact JSON becomes part of request bodies */
+    TYPE_ARGV,     /* a program and its arguments */
+    TYPE_EFFORT,   /* how hard a model reasons: one of effort_names */
+    TYPE_DECIMAL,  /* a number with at most six digits behind the point; millionths inside */
+    TYPE_STOPS,    /* a list of at most PARAM_STOPS_MAX texts */
     TYPE_COUNT_OF_TYPES
 };
 
-/* What a project's own file may do with the key. NARROWS: a value within what holds without it; ADDS: any, under a name that the
+/* What a project's own file may do with the key. NARROWS: a value within what holds without it; RAISES: one that is no lower, for a check that may only
+ * become stricter; ADDS: any, under a name that the
  * user's file does not have; all else widens, and so does any value of a key that WIDENS: that takes the user's trust. NEVER: not
  * even then. */
-enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_ADDS };
+enum config_project {
+    PROJECT_NEVER,
+    PROJECT_WIDENS,
+    PROJECT_NARROWS,
+    PROJECT_RAISES,
+    PROJECT_ADDS
+};
 
 /* Effort and sampling, the same five keys in each place that may set them. */
 /* clang-format off */
@@ -76,7 +87,7 @@ enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_AD
     X(PROVIDER_KEY, "llm.providers.*.api_key_env", VARIABLE, WIDENS, "", 0, 0, \
       "Name of the environment variable that holds the key. Without it no key is sent, except that a provider without `base_url` uses its preset's or its API's own: `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`.") \
     X(PROVIDER_KEY_CMD, "llm.providers.*.api_key_cmd", ARGV, NEVER, "", 0, 0, \
-      "A program that prints the key, in place of `api_key_env`: its path or name in `PATH`, then its arguments; no shell. Its output is the key, or JSON with `token` and `expires_at`. It has 10 seconds; it is run again when the key expires or the server answers 401 (`docs/models.md`).") \
+      "A program that prints the key, in place of `api_key_env`: its name in `PATH`, or its path (a relative one starts at the directory of the config file, `~/` at your home), then its arguments; no shell. Its output is the key, or JSON with `token` and `expires_at`. It has 10 seconds; it is run again when the key expires or the server answers 401 (`docs/models.md`).") \
     X(PROVIDER_KEY_TTL, "llm.providers.*.api_key_ttl_ms", MILLISECONDS, NEVER, "300000", 1000, 2678400000, \
       "How long a key that `api_key_cmd` printed is used, where its output does not say.") \
     X(PROVIDER_HEADERS, "llm.providers.*.headers", HEADERS, NEVER, "", 0, 0, \
@@ -144,9 +155,11 @@ enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_AD
     X(CHILD_WALL, "sub_agent.default_budget.timeout_ms", MILLISECONDS, NARROWS, "60000", 5000, 2678400000, \
       "Time of a child, all attempts together. The default measures silence instead: an attempt whose model stops in the middle of an answer for that long ends. A value set here is a wall.") \
     X(INHERIT_MODE, "sub_agent.inherit_mode", SWITCH, NARROWS, "true", 0, 1, \
-      "Whether a child works in its parent's mode.") \
+      "Whether a child works in its parent's mode. Off: in `safe`, where that is not more than its parent may do. A mode that its call names counts before this.") \
     X(GATE, "sub_agent.gate", GATE, NARROWS, "parent", 0, 0, \
       "`parent`: the parent is told about a failed child and decides. `run`: a failed child fails the run.") \
+    X(CHILD_ASK, "sub_agent.ask", ALLOWANCE, NARROWS, "allow", 0, 0, \
+      "Whether a person is asked about calls of children, as about those of the root (`docs/modes.md`). `deny`: such calls are refused.") \
     X(ATTEMPT_TIMEOUT, "sub_agent.attempt_timeout_ms", MILLISECONDS, NARROWS, "90000", 5000, 2678400000, \
       "Time of one attempt of a child, where it is set here. The default is no wall: it measures silence where `default_budget.timeout_ms` is a wall.") \
     X(MAX_WALL, "sub_agent.max_wall_ms", MILLISECONDS, NARROWS, "900000", 5000, 2678400000, \
@@ -167,12 +180,16 @@ enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_AD
       "Whether changes that you have not committed are part of what a tree starts from. `false`: nothing starts while there are any.") \
     X(PLAN_ENABLED, "plan.enabled", SWITCH, NARROWS, "false", 0, 1, \
       "Whether a root has the tool `plan`, which makes a plan for a goal and carries it out (`docs/plans.md`). `cadre run --plan` needs no such tool.") \
-    X(PLAN_REVIEW, "plan.review", SWITCH, NARROWS, "true", 0, 1, \
+    X(PLAN_REVIEW, "plan.review", SWITCH, RAISES, "true", 0, 1, \
       "Whether a child reviews what a plan's steps have merged.") \
     X(PLAN_ROUNDS, "plan.review_rounds", COUNT, NARROWS, "1", 0, 10, \
       "How often the findings of that review become steps; the result is reviewed again each time.") \
     X(PLAN_APPROVAL, "plan.approval_timeout_ms", IDLE, NARROWS, "600000", 1000, 2678400000, \
-      "How long a step waits for the approval that it needs; then it is denied. 0: as long as the run has.") \
+      "How long a step waits for the approval that it needs; then it is denied. 0: for as long as it takes.") \
+    X(APPROVALS_VIA, "approvals.via", VIA, NEVER, "terminal", 0, 0, \
+      "What becomes of a question about a call when nobody is at a terminal. `terminal`: the call is refused. `inbox`: the question waits for `cadre approve`.") \
+    X(APPROVALS_TIMEOUT, "approvals.timeout_ms", MILLISECONDS, NARROWS, "600000", 1000, 2678400000, \
+      "How long such a question waits; then the run is parked, and `cadre resume` puts the question again. Steps of plans have `plan.approval_timeout_ms`.") \
     X(SPAWN_ENABLED, "tools.spawn.enabled", SWITCH, NARROWS, "false", 0, 1, \
       "Whether agents have `spawn` and `spawn_await` (`docs/doors.md`).") \
     X(PROFILE, "tools.spawn.profiles.*", OBJECT, ADDS, "", 0, 0, \
@@ -182,7 +199,9 @@ enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_AD
     X(PROFILE_FILE, "tools.spawn.profiles.*.system_prompt_file", FILE, ADDS, "", 0, 0, \
       "A file of the workspace whose text comes before it. Read anew for each child; it must be there.") \
     X(PROFILE_BOOTSTRAP, "tools.spawn.profiles.*.bootstrap_files", FILES, ADDS, "", 0, 0, \
-      "Files of the workspace whose texts come first, in this order; those that are not there are left out. Without any: `AGENTS.md` and `ENVIRONMENT.md`.") \
+      "Files of the workspace whose texts come first, in this order; those that are not there are left out. Without any: `AGENTS.md` and `ENVIRONMENT.md`. A plain name that ends with `.md` is found above the workspace too (\"Instruction files\").") \
+    X(PROFILE_DIRECTORY, "tools.spawn.profiles.*.working_directory", FILE, ADDS, "", 0, 0, \
+      "A directory of the workspace where the child's relative paths and commands start. Without it: where its parent's do.") \
     X(PROFILE_TOOLS, "tools.spawn.profiles.*.tools", TOOLS, ADDS, "", 0, 0, \
       "The child's tools, of those that its parent has. Without any: all of them. Never those that start other agents.") \
     X(PROFILE_POOL, "tools.spawn.profiles.*.pool", POOL, WIDENS, "", 0, 0, \
@@ -212,11 +231,17 @@ enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_AD
       "Whether `web_fetch` may reach addresses that are not public: this machine, the local network, link-local and other reserved ranges.") \
     X(ROLE_DIRECTORIES, "roles.*.write_directories", NAMES, WIDENS, "", 0, 0, \
       "For `tester` alone: names of directories, at any depth, that it may write to besides `test`, `tests`, `spec` and `__tests__`.") \
-    CONFIG_PARAMS(X, ROLE_, "roles.*.", ADDS, ", of children with this role.") \
+    CONFIG_PARAMS(X, ROLE_, "roles.*.", WIDENS, ", of children with this role.") \
     X(ROLE_NETWORK, "roles.*.network", NETWORK, NARROWS, "full", 0, 0, \
       "What commands of children with this role reach, where that is less than their parent's.") \
     X(ACCESS_NETWORK, "access.network", NETWORK, NARROWS, "none", 0, 0, \
-      "What commands of agents reach (`shell`, `test`, checks). `none`: nothing but themselves. `relay`: besides, one port of their loopback that leads to `sandbox.relay.socket`. `full`: what this machine reaches, its own servers included. Children have their parent's or less.") \
+      "What commands of agents reach (`shell`, `test`, checks). `none`: nothing but themselves. `relay`: besides, one port of their loopback that leads to `sandbox.relay.socket`. `{allow: [registry.example, \"*.example.org\"]}`: hosts by name, through a proxy that is cadre's own: ports 80 and 443, public addresses. `full`: what this machine reaches, its own servers included. Children have their parent's or less.") \
+    X(ACCESS_PRIVATE, "access.private_hosts", HOSTS, NEVER, "", 0, 0, \
+      "Hosts of `access.network: {allow: …}` whose names may lead to addresses that are not public: your own network, this machine.") \
+    X(ACCESS_ADDRESS, "access.addresses.*", ADDRESS, NEVER, "", 0, 0, \
+      "Where a host of `access.network: {allow: …}` is, in place of what its name leads to: an address, public or not, and perhaps a port in place of 80 and 443.") \
+    X(ACCESS_CREDENTIALS, "access.credentials.*", HEADERS, NEVER, "", 0, 0, \
+      "Headers with keys for one host of `access.network: {allow: …}`, for example `registry.example: {Authorization: Bearer $TOKEN}`. `$NAME` is an environment variable of yours. A command asks `http://HOST/…`; the request leaves over TLS to port 443 with these headers, which the command never sees (`docs/security.md`).") \
     X(MODE, "mode", MODE, NARROWS, "safe", 0, 0, \
       "What tools may do without asking.") \
     X(PERMISSION, "permissions.*", PERMISSION, NARROWS, "", 0, 0, \
@@ -228,7 +253,7 @@ enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_AD
     X(HARD_STOP_AT, "safety.circuit_breaker.hard_stop_at", COUNT, NARROWS, "100", 1, 100000, \
       "Tool calls at which the root stops; also the most that a child may be given.") \
     X(COST, "budget.cost_usd", MONEY, NARROWS, "1.00", 1, 1000000, \
-      "Dollars that a run may cost, children included. The default holds where the model's prices are known; a limit set here needs prices for every model that may be used.") \
+      "Dollars that a run may cost, children included. The default holds for the whole run, whichever of its models answers, and counts what those with a price cost; the first line of a run names models without one. A limit set here needs prices for every model that may be used.") \
     X(TOKENS, "budget.tokens", LIMIT, NARROWS, "null", 1024, 1000000000000, \
       "Tokens that a run may use, children included, each counted once.") \
     X(WALL, "budget.wall_ms", MILLISECONDS, NARROWS, "900000", 5000, 2678400000, \
@@ -246,15 +271,19 @@ enum config_project { PROJECT_NEVER, PROJECT_WIDENS, PROJECT_NARROWS, PROJECT_AD
     X(SANDBOX_PROCESSES, "sandbox.processes", COUNT, NARROWS, "512", 16, 100000, \
       "Processes and threads of one confined command. Kernels from 6.14 on count at least 301.") \
     X(SANDBOX_MEMORY, "sandbox.memory_mb", LIMIT, NARROWS, "null", 64, 100000000, \
-      "Megabytes that one confined command may hold, its private `/tmp` included. null: half of the machine's memory, at least 2048.") \
+      "Megabytes that one confined command may hold, its private `/tmp` and the buffers of its sockets included. null: half of the machine's memory, at least 2048.") \
     X(SANDBOX_FILE, "sandbox.file_mb", COUNT, NARROWS, "4096", 1, 100000000, \
       "Megabytes of one file that a confined command writes.") \
+    X(SANDBOX_DISK, "sandbox.disk_mb", COUNT, NARROWS, "32768", 1, 100000000, \
+      "Megabytes that the confined commands of one run write, in sum over the trees of all its agents, as long as cadre runs.") \
     X(SANDBOX_OPEN_FILES, "sandbox.open_files", COUNT, NARROWS, "8192", 32, 1000000, \
       "Files that one confined process may have open.") \
     X(RELAY_SOCKET, "sandbox.relay.socket", TEXT, NEVER, "", 0, 0, \
       "Absolute path of a unix socket to which commands with `access.network: relay` are led: a proxy of yours that decides what may be reached. Nothing else of the machine can be.") \
     X(RELAY_PORT, "sandbox.relay.port", COUNT, NEVER, "8118", 1024, 65535, \
       "Port of 127.0.0.1, inside, that leads to it. A program that takes a proxy from its environment is told by `sandbox.environment`.") \
+    X(SECRETS_MASK, "secrets.mask", SWITCH, NEVER, "true", 0, 1, \
+      "Whether secrets in results of tools are replaced by masks before a model, the log or the screen has them: the keys that this config uses, and what looks like a key of a known vendor, a private key or a signed token (`docs/security.md`).") \
     X(STORE, "store", TEXT, NEVER, "", 0, 0, \
       "File of the database. A relative path starts at the config file's directory, `~/` at your home. Without it: `$XDG_STATE_HOME/cadre/cadre.db`, else `~/.local/state/cadre/cadre.db`.")
 /* clang-format on */

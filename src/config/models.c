@@ -7,6 +7,7 @@
 #include "config/prices.h"
 #include "config/recording.h"
 #include "config/value.h"
+#include "core/contract/budget.h"
 
 const char config_unknown_api[] = "expected openai (any server with OpenAI's chat completions), "
                                   "anthropic (any server with Anthropic's messages), "
@@ -369,9 +370,18 @@ void config_price_origin(const struct model_settings *model, struct buf *out)
         buf_text(out, model->price_in_nano == UNLIMITED ? "not known" : "config");
 }
 
-static bool priced(const struct model_settings *model)
+static bool allowed(const struct settings *settings, const struct model_settings *model)
 {
-    return model->price_in_nano != UNLIMITED && model->price_out_nano != UNLIMITED;
+    return settings->allowed_models.state != LIST_SET ||
+           list_has(&settings->allowed_models, model->name);
+}
+
+static bool any_priced(const struct settings *settings)
+{
+    for (size_t i = 0; i < settings->model_count; i++)
+        if (allowed(settings, &settings->models[i]) && model_is_priced(&settings->models[i]))
+            return true;
+    return false;
 }
 
 int config_cost(struct config *config, struct err *err)
@@ -383,13 +393,14 @@ int config_cost(struct config *config, struct err *err)
     if (!chosen)
         return 0;
     if (!limit) {
-        if (!priced(chosen))
+        /* Whichever model answers (a pin, a pool, a child's own), the default holds. */
+        if (!any_priced(settings))
             settings->root.cost_nano = UNLIMITED;
         return 0;
     }
     for (size_t i = 0; i < settings->model_count && limit->value.number != UNLIMITED; i++) {
         const struct model_settings *model = &settings->models[i];
-        if (priced(model) || !list_has(&settings->allowed_models, model->name))
+        if (model_is_priced(model) || !list_has(&settings->allowed_models, model->name))
             continue;
         return config_error(
             &limit->place, EXCERPT_LINE, err,

@@ -40,9 +40,12 @@ extern const char config_unknown_api[]; /* what is expected instead */
 /* Fills spawn_enabled, hold_children and the spawn profiles; config_models comes first. */
 int config_profiles(struct config *config, struct err *err) NODISCARD;
 /* Fills config->providers; config_models comes first. */
-int config_providers(struct config *config, struct err *err) NODISCARD;
+int config_providers(struct config *config, const struct config_environment *environment,
+                     struct err *err) NODISCARD;
 /* Fills config->sandbox. */
 int config_sandbox(struct config *config, struct err *err) NODISCARD;
+/* Fills config->access. */
+void config_access(struct config *config);
 /* Fills config->web. */
 int config_web(struct config *config, struct err *err) NODISCARD;
 /* Whose effort and sampling. */
@@ -65,5 +68,10 @@ int config_path(struct config *config, const struct config_environment *environm
                 const struct config_entry *entry, struct str *path, struct err *err) NODISCARD;
 /* A variable's value; NULL when it is not set or empty. */
 const char *config_variable(const struct config_environment *environment, const char *name);
+
+/* The values of the variables in a header, as config_header_expand puts them in. */
+void config_header_variables(const struct config_header *header,
+                             const struct config_environment *environment, config_secret_fn *take,
+                             void *user);
 
 #endif

@@ -28,7 +28,7 @@ static struct str schema_of(const struct config *config, struct str profile)
 static struct str network_of(const struct config *config, struct str profile)
 {
     const struct config_entry *entry = find(config, KEY_PROFILE_NETWORK, profile);
-    return entry ? str_from(network_text((enum network)entry->value.number)) : STR_NONE;
+    return entry ? entry->value.text : STR_NONE;
 }
 
 static struct list names_of(struct config *config, enum config_key_id key, struct str profile)
@@ -109,7 +109,7 @@ static int read_roles(struct config *config, struct err *err)
         const struct config_entry *entry = &entries->items[i];
         if (entry->key->id == KEY_ROLE_NETWORK)
             settings->role_networks[settings->role_network_count++] =
-                (struct role_network){entry->name, (enum network)entry->value.number};
+                (struct role_network){entry->name, entry->value.text};
     }
     return 0;
 }
@@ -160,6 +160,7 @@ int config_profiles(struct config *config, struct err *err)
             .schema = schema_of(config, name),
             .checks = checks_of(config, KEY_PROFILE_CHECKS, name),
             .network = network_of(config, name),
+            .working_directory = text_of(config, KEY_PROFILE_DIRECTORY, name),
             .params = config_params_of(config, PARAMS_OF_PROFILE, name),
         };
     }

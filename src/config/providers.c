@@ -221,6 +221,25 @@ bool config_template_ok(struct str text)
     return true;
 }
 
+void config_header_variables(const struct config_header *header,
+                             const struct config_environment *environment, config_secret_fn *take,
+                             void *user)
+{
+    struct str text = header->value;
+    for (size_t i = 0; i < text.n; i++) {
+        size_t used = 0;
+        char name[128];
+        if (text.p[i] != '$')
+            continue;
+        struct str variable = variable_at((struct str){text.p + i + 1, text.n - i - 1}, &used);
+        snprintf(name, sizeof name, "%.*s", STR_FMT(variable));
+        const char *value = variable.n > 0 ? config_variable(environment, name) : NULL;
+        if (value)
+            take(user, str_from(value));
+        i += used > 0 ? used : 1; /* $$ */
+    }
+}
+
 int config_header_expand(const struct config_header *header,
                          const struct config_environment *environment, struct buf *out,
                          struct err *err)
@@ -274,7 +293,19 @@ static int check_total(const struct config *config, const struct provider_bounds
                         (long long)bounds->first_byte_ms);
 }
 
-static int key_cmd_fill(struct config *config, struct provider_bounds *bounds, struct err *err)
+/* A program in PATH keeps its name. Any other is found from the file that names it: from the current directory, a project could
+ * bring one of that name. */
+static int key_program(struct config *config, const struct config_environment *environment,
+                       const struct config_entry *cmd, struct str *program, struct err *err)
+{
+    *program = cmd->value.names[0].text;
+    return memchr(program->p, '/', program->n) != NULL
+               ? config_path(config, environment, cmd, program, err)
+               : 0;
+}
+
+static int key_cmd_fill(struct config *config, const struct config_environment *environment,
+                        struct provider_bounds *bounds, struct err *err)
 {
     const struct config_entry *cmd = find(config, KEY_PROVIDER_KEY_CMD, bounds->name);
     const struct config_entry *env = find(config, KEY_PROVIDER_KEY, bounds->name);
@@ -290,7 +321,7 @@ static int key_cmd_fill(struct config *config, struct provider_bounds *bounds, s
         arena_alloc(&config->arena, (count + 1) * sizeof *bounds->api_key_cmd.items);
     for (size_t i = 0; i < count; i++)
         bounds->api_key_cmd.items[bounds->api_key_cmd.n++] = cmd->value.names[i].text;
-    return 0;
+    return cmd ? key_program(config, environment, cmd, &bounds->api_key_cmd.items[0], err) : 0;
 }
 
 static int bounds_fill(struct config *config, const struct config_entry *provider,
@@ -310,7 +341,7 @@ static int bounds_fill(struct config *config, const struct config_entry *provide
         .extra_body = body_of(config, KEY_PROVIDER_EXTRA, name),
     };
     headers_fill(config, name, bounds);
-    if (check_total(config, bounds, err) != 0 || key_cmd_fill(config, bounds, err) != 0)
+    if (check_total(config, bounds, err) != 0)
         return -1;
     /* A longer wait for the first byte is meant to be possible. */
     if (bounds->total_ms < bounds->first_byte_ms)
@@ -318,15 +349,17 @@ static int bounds_fill(struct config *config, const struct config_entry *provide
     return 0;
 }
 
-int config_providers(struct config *config, struct err *err)
+int config_providers(struct config *config, const struct config_environment *environment,
+                     struct err *err)
 {
     const struct config_entries *entries = config->entries;
     config->providers = arena_alloc(&config->arena, (entries->n + 1) * sizeof *config->providers);
     for (size_t i = 0; i < entries->n; i++) {
         if (entries->items[i].key->id != KEY_PROVIDER)
             continue;
-        if (bounds_fill(config, &entries->items[i], &config->providers[config->provider_count],
-                        err) != 0)
+        struct provider_bounds *bounds = &config->providers[config->provider_count];
+        if (bounds_fill(config, &entries->items[i], bounds, err) != 0 ||
+            key_cmd_fill(config, environment, bounds, err) != 0)
             return -1;
         config->provider_count++;
     }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/utf8.h"
+#include "config/upward.h"
 
 enum { EXCERPT_COLUMNS = 100, EXCERPT_BEFORE = 60, MESSAGE_BYTES = 4096 };
 
@@ -195,7 +196,7 @@ int config_source_read(struct arena *arena, struct str path, enum config_links l
         err_set(err, ERR_CONFIG, "cannot read %.*s: %s", STR_FMT(path), strerror(errno));
         goto out;
     }
-    /* Where a project has none, there is a marked directory in its place while a command runs (sandbox/guard.h). */
+    /* What an older version left in the place of a project's file, and could not be removed (os/leftover.h). */
     if (links == LINKS_REFUSED && S_ISDIR(status.st_mode) && (status.st_mode & 07777) == 01755) {
         result = 0;
         goto out;
@@ -203,6 +204,13 @@ int config_source_read(struct arena *arena, struct str path, enum config_links l
     if (!S_ISREG(status.st_mode)) {
         err_set(err, ERR_CONFIG, "%.*s is %s, not a config file", STR_FMT(path),
                 S_ISDIR(status.st_mode) ? "a directory" : "a special file");
+        goto out;
+    }
+    if (links == LINKS_REFUSED && !upward_trusted(&status)) {
+        err_set(err, ERR_CONFIG,
+                "%.*s belongs to user %lu, neither to you nor to root, and is not read: make it "
+                "yours (chown), remove it, or name it with --config",
+                STR_FMT(path), (unsigned long)status.st_uid);
         goto out;
     }
     if (read_all(fd, arena, source, err) != 0)

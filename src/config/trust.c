@@ -13,15 +13,15 @@
 enum { PATH_DIGITS = 32, NAME_BYTES = PATH_DIGITS + 1 + HASH_HEX + 1 };
 
 /* "<hash of the path>-<hash of path and content>" */
-static void record_name(const struct config *config, char name[NAME_BYTES])
+static void record_name(const struct config_project_file *project, char name[NAME_BYTES])
 {
     char path[HASH_HEX + 1], whole[HASH_HEX + 1];
     struct hasher h;
-    struct hash hash = hash_of(config->project_file);
+    struct hash hash = hash_of(project->file);
     hash_hex(&hash, path);
     hasher_init(&h);
-    hasher_str(&h, config->project_file);
-    hasher_str(&h, config->project_text);
+    hasher_str(&h, project->file);
+    hasher_str(&h, project->text);
     hash = hasher_end(&h);
     hash_hex(&hash, whole);
     snprintf(name, NAME_BYTES, "%.*s-%s", (int)PATH_DIGITS, path, whole);
@@ -37,17 +37,24 @@ static int open_directory(const struct config *config)
     return open(config->trust_directory.p, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-bool config_trust_known(const struct config *config)
+static bool is_kept(int directory, const struct config_project_file *project)
 {
     char name[NAME_BYTES];
     struct stat status;
+    record_name(project, name);
+    return fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode) &&
+           status.st_uid == geteuid();
+}
+
+bool config_trust_known(const struct config *config)
+{
     int directory = open_directory(config);
-    if (directory < 0)
-        return false;
-    record_name(config, name);
-    bool known = fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-                 S_ISREG(status.st_mode) && status.st_uid == geteuid();
-    close(directory);
+    bool known = directory >= 0;
+    for (size_t i = 0; known && i < config->project_count; i++)
+        if (config->projects[i].widens > 0)
+            known = is_kept(directory, &config->projects[i]);
+    if (directory >= 0)
+        close(directory);
     return known;
 }
 
@@ -81,9 +88,22 @@ static int cannot_keep(const struct config *config, struct err *err)
                    STR_FMT(config->trust_directory), strerror(errno));
 }
 
-int config_trust_keep(const struct config *config, struct err *err)
+static int keep(const struct config *config, int directory,
+                const struct config_project_file *project, struct err *err)
 {
     char name[NAME_BYTES];
+    int result = 0;
+    record_name(project, name);
+    int file = openat(directory, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (file < 0 || ftruncate(file, 0) != 0 || write(file, project->file.p, project->file.n) < 0)
+        result = cannot_keep(config, err);
+    if (file >= 0)
+        close(file);
+    return result;
+}
+
+int config_trust_keep(const struct config *config, struct err *err)
+{
     int result = 0;
     if (config->trust_directory.n == 0)
         return err_set(err, ERR_CONFIG,
@@ -91,20 +111,27 @@ int config_trust_keep(const struct config *config, struct err *err)
     int directory = make_directory(config->trust_directory) == 0 ? open_directory(config) : -1;
     if (directory < 0)
         return cannot_keep(config, err);
-    record_name(config, name);
-    int file = openat(directory, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (file < 0 || ftruncate(file, 0) != 0 ||
-        write(file, config->project_file.p, config->project_file.n) < 0)
-        result = cannot_keep(config, err);
-    if (file >= 0)
-        close(file);
+    for (size_t i = 0; i < config->project_count && result == 0; i++)
+        if (config->projects[i].widens > 0)
+            result = keep(config, directory, &config->projects[i], err);
     close(directory);
     return result;
 }
 
-int config_trust_revoke(const struct config *config, size_t *count, struct err *err)
+/* Whether a record is of one of these files, whatever its content was. */
+static bool is_of(const struct config *config, const char *record)
 {
     char name[NAME_BYTES];
+    for (size_t i = 0; i < config->project_count; i++) {
+        record_name(&config->projects[i], name);
+        if (strncmp(record, name, PATH_DIGITS + 1) == 0)
+            return true;
+    }
+    return false;
+}
+
+int config_trust_revoke(const struct config *config, size_t *count, struct err *err)
+{
     int directory = open_directory(config);
     DIR *listing = directory >= 0 ? fdopendir(directory) : NULL;
     *count = 0;
@@ -115,10 +142,9 @@ int config_trust_revoke(const struct config *config, size_t *count, struct err *
             close(directory);
         return err_set(err, ERR_IO, "%.*s cannot be read", STR_FMT(config->trust_directory));
     }
-    record_name(config, name);
     int result = 0;
     for (struct dirent *entry; result == 0 && (entry = readdir(listing)) != NULL;) {
-        if (strncmp(entry->d_name, name, PATH_DIGITS + 1) != 0)
+        if (!is_of(config, entry->d_name))
             continue;
         if (unlinkat(directory, entry->d_name, 0) == 0)
             (*count)++;

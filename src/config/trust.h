@@ -8,10 +8,11 @@
 /* Makes the directory of records, so that tools can be kept out of it even where it lies inside the workspace. False: it cannot be
  * made, so neither can a record. */
 bool config_trust_prepare(const struct config *config);
-/* Whether config->project_file, as it was read, is trusted. What cannot be looked up is not. */
+/* Whether each of config->projects that widens is trusted as it was read. What cannot be looked up is not. */
 bool config_trust_known(const struct config *config);
+/* Trusts each of them that widens, as it was read. */
 int config_trust_keep(const struct config *config, struct err *err) NODISCARD;
-/* Forgets this project, whatever its content was; *count: how many were trusted. */
+/* Forgets all of config->projects, whatever their content was; *count: how many were trusted. */
 int config_trust_revoke(const struct config *config, size_t *count, struct err *err) NODISCARD;
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "core/contract/money.h"
 #include "core/contract/settings.h"
+#include "net/address.h"
 
 enum { TEXT_MAX = 4096, PROSE_MAX = 65536, SHOWN_MAX = 60, PROSE_SHOWN = 200 };
 
@@ -132,7 +133,6 @@ static bool number_parse(const struct config_key *key, struct str text, enum yam
     struct err unused = ERR_INIT;
     enum mode mode;
     enum permission permission;
-    enum network network;
     switch (key->type) {
     case TYPE_SWITCH:
         *number = str_is(text, "true");
@@ -158,18 +158,20 @@ static bool number_parse(const struct config_key *key, struct str text, enum yam
         *number = mode;
         return true;
     case TYPE_PERMISSION:
-        if (permission_parse(text, &permission, &unused) != 0 || permission == PERMIT_HIDDEN)
+        if (permission_parse(text, &permission, &unused) != 0 || permission == PERMIT_HIDDEN ||
+            permission == PERMIT_ASK_MODE)
             return false;
         *number = permission;
-        return true;
-    case TYPE_NETWORK:
-        if (!network_parse(text, &network))
-            return false;
-        *number = network;
         return true;
     case TYPE_GATE:
         *number = str_is(text, "run") ? GATE_RUN : GATE_PARENT;
         return str_is(text, "run") || str_is(text, "parent");
+    case TYPE_ALLOWANCE:
+        *number = str_is(text, "allow") ? PERMIT_ALLOW : PERMIT_DENY;
+        return str_is(text, "allow") || str_is(text, "deny");
+    case TYPE_VIA:
+        *number = str_is(text, "inbox") ? ASKER_INBOX : ASKER_NOBODY;
+        return str_is(text, "inbox") || str_is(text, "terminal");
     case TYPE_SPEED:
         *number = str_is(text, "recorded");
         return str_is(text, "recorded") || str_is(text, "instant");
@@ -206,6 +208,8 @@ static int range_check(const struct config_key *key, int64_t number, struct err 
 
 static bool text_ok(const struct config_key *key, struct str text)
 {
+    enum network network;
+    struct sockaddr_storage address;
     bool lines = key->type == TYPE_PROSE;
     if (text.n > (lines ? PROSE_MAX : TEXT_MAX) || utf8_valid(text) != text.n)
         return false;
@@ -229,6 +233,10 @@ static bool text_ok(const struct config_key *key, struct str text)
         return variable_ok(text);
     case TYPE_EFFORT:
         return effort_known(text);
+    case TYPE_NETWORK: /* names are a mapping (entry.c) */
+        return network_parse(text, &network) && network != NETWORK_NAMES;
+    case TYPE_ADDRESS:
+        return address_read(text, &address);
     case TYPE_SEARCH:
         return str_is(text, "searxng") || str_is(text, "brave") || str_is(text, "tavily");
     default:
@@ -261,7 +269,7 @@ static bool is_textual(enum config_type type)
 {
     return type == TYPE_TEXT || type == TYPE_PROSE || type == TYPE_FILE || type == TYPE_POOL ||
            type == TYPE_API || type == TYPE_URL || type == TYPE_VARIABLE || type == TYPE_SEARCH ||
-           type == TYPE_EFFORT;
+           type == TYPE_EFFORT || type == TYPE_NETWORK || type == TYPE_ADDRESS;
 }
 
 int config_value_parse(const struct config_key *key, struct str text, enum yaml_style style,
@@ -301,6 +309,22 @@ struct config_value config_value_default(const struct config_key *key)
     return value;
 }
 
+/* As it would be written: none, or {allow: [registry.example]}. */
+static void network_print(struct str text, struct buf *out)
+{
+    struct str rule = network_next_rule(text, STR_NONE);
+    if (rule.p == NULL) {
+        buf_str(out, text);
+        return;
+    }
+    for (const char *before = "{allow: ["; rule.p != NULL; before = ", ") {
+        bool star = rule.p[0] == '*';
+        buf_printf(out, star ? "%s\"%.*s\"" : "%s%.*s", before, STR_FMT(rule));
+        rule = network_next_rule(text, rule);
+    }
+    buf_text(out, "]}");
+}
+
 /* Nano-dollars as dollars with at least two digits behind the point. */
 static void dollars_print(int64_t nano, struct buf *out)
 {
@@ -323,13 +347,17 @@ void config_value_print(const struct config_key *key, const struct config_value 
         buf_text(out, mode_text((enum mode)value->number));
         return;
     case TYPE_PERMISSION:
+    case TYPE_ALLOWANCE:
         buf_text(out, permission_text((enum permission)value->number));
         return;
     case TYPE_NETWORK:
-        buf_text(out, network_text((enum network)value->number));
+        network_print(value->text, out);
         return;
     case TYPE_GATE:
         buf_text(out, value->number == GATE_RUN ? "run" : "parent");
+        return;
+    case TYPE_VIA:
+        buf_text(out, value->number == ASKER_INBOX ? "inbox" : "terminal");
         return;
     case TYPE_SPEED:
         buf_text(out, value->number ? "recorded" : "instant");
@@ -389,6 +417,7 @@ void config_value_print(const struct config_key *key, const struct config_value 
     case TYPE_NAMES:
     case TYPE_FILES:
     case TYPE_TOOLS:
+    case TYPE_HOSTS:
     case TYPE_COMMANDS:
     case TYPE_ARGV:
         for (size_t i = 0; i < value->name_count; i++)
@@ -406,6 +435,8 @@ bool config_value_within(const struct config_key *key, const struct config_value
     switch (key->type) {
     case TYPE_MODE:
         return mode_within((enum mode)value->number, (enum mode)limit->number);
+    case TYPE_NETWORK:
+        return network_within(value->text, limit->text);
     case TYPE_IDLE: /* 0 is any time */
         return limit->number == 0 || (value->number != 0 && value->number <= limit->number);
     case TYPE_GATE: /* a gate that closes more often is the narrower one */

@@ -2,7 +2,7 @@
  * notes it; config.c asks for trust. Pure; any thread. */
 #include "config/widen.h"
 
-#include "core/contract/permission.h"
+#include "core/contract/settings.h"
 
 enum { SHOWN_BYTES = 16384 };
 
@@ -23,6 +23,25 @@ static struct str value_text(struct config_entries *entries, const struct config
     return taken(entries, &text);
 }
 
+/* Values that stand for a limit of their own: null or 0 there is not "no limit". `least`: what that limit comes to at least, whatever
+ * the machine or the model. */
+static const struct built_in {
+    enum config_key_id key;
+    int64_t value, least;
+} built_ins[] = {
+    {KEY_CHILD_CONTEXT, UNLIMITED, 0},
+    {KEY_SANDBOX_MEMORY, UNLIMITED, 2048},
+    {KEY_IDLE_TIMEOUT, 0, CHILD_TIMEOUT_MS},
+};
+
+static const struct built_in *built_in_find(const struct config_key *key, int64_t value)
+{
+    for (size_t i = 0; i < sizeof built_ins / sizeof built_ins[0]; i++)
+        if (built_ins[i].key == key->id && built_ins[i].value == value)
+            return &built_ins[i];
+    return NULL;
+}
+
 /* What holds without the project's file: "3 (built-in)". */
 static struct str limit_text(struct config_entries *entries, const struct config_key *key,
                              const struct config_value *limit, const struct config_entry *old)
@@ -35,6 +54,8 @@ static struct str limit_text(struct config_entries *entries, const struct config
     buf_init(&text, SHOWN_BYTES);
     if (key->type == TYPE_OBJECT)
         buf_text(&text, "set");
+    else if (built_in_find(key, limit->number))
+        buf_text(&text, "a limit of its own");
     else
         config_value_print(key, limit, &text);
     buf_text(&text, " (");
@@ -64,14 +85,30 @@ static void add(struct config_entries *entries, const struct config_widening *wi
     entries->widenings[entries->widening_count++] = *widening;
 }
 
-/* A permission has no limit of its own, since a mode may be chosen later: so `deny`, or less than the user's own word. */
-static bool within(const struct config_entry *entry, const struct config_value *limit,
-                   const struct config_entry *old)
+static bool within(const struct config_entry *entry, const struct config_value *limit)
 {
-    struct config_value most = *limit;
-    if (entry->key->type == TYPE_PERMISSION && !old)
-        most.number = PERMIT_DENY;
-    return config_value_within(entry->key, &entry->value, &most);
+    const struct config_key *key = entry->key;
+    const struct built_in *built_in = built_in_find(key, limit->number);
+    if (key->project == PROJECT_RAISES)
+        return entry->value.number >= limit->number;
+    if (built_in)
+        return entry->value.number == limit->number || entry->value.number <= built_in->least;
+    return config_value_within(key, &entry->value, limit);
+}
+
+/* The effective value without the project's file: the user's, else what is built in. */
+static struct config_value limit_of(const struct config_entries *before,
+                                    const struct config_key *key, const struct config_entry *old)
+{
+    struct config_value limit = old ? old->value : config_value_default(key);
+    int64_t whole = config_entries_value(before, KEY_MAX_WALL).number;
+    /* No limit of its own, since a mode may be chosen later: so `deny`, or less than the user's own word. */
+    if (!old && key->type == TYPE_PERMISSION)
+        limit.number = PERMIT_DENY;
+    /* A child whose limit nobody set has max_wall_ms, which a limit that is set replaces. */
+    if (!old && key->id == KEY_CHILD_WALL && whole < limit.number)
+        limit.number = whole;
+    return limit;
 }
 
 void config_widening_note(struct config_entries *entries, const struct config_entries *before,
@@ -80,11 +117,12 @@ void config_widening_note(struct config_entries *entries, const struct config_en
     const struct config_key *key = entry->key;
     const struct config_entry *old =
         config_entries_find(before, key->id, entry->name, entry->index);
-    struct config_value limit = old ? old->value : config_value_default(key);
+    struct config_value limit = limit_of(before, key, old);
     struct config_widening widening = {.reason = STR(""), .place = entry->key_place};
     switch (key->project) {
     case PROJECT_NARROWS:
-        if (within(entry, &limit, old))
+    case PROJECT_RAISES:
+        if (within(entry, &limit))
             return;
         widening.place = entry->place;
         widening.reason = key->type == TYPE_PERMISSION && !old
