@@ -53,6 +53,11 @@ static int64_t price_or(int64_t price, int64_t otherwise)
     return price == UNLIMITED ? otherwise : price;
 }
 
+bool model_is_priced(const struct model_settings *model)
+{
+    return model->price_in_nano >= 0 && model->price_out_nano >= 0;
+}
+
 int64_t price_of_dearest_input(const struct model_settings *model)
 {
     if (model->price_in_nano == UNLIMITED)
@@ -95,8 +100,9 @@ int64_t budget_estimate(struct str text)
     return (int64_t)(text.n / divisor + (text.n % divisor != 0));
 }
 
-/* What counts as taken when a quote asks: everything, or only what is spent for good. */
-enum view { VIEW_NOW, VIEW_ONCE_SETTLED };
+/* What counts as taken when a quote asks: everything, only what is booked, or of that only what was
+ * answered. */
+enum view { VIEW_NOW, VIEW_ONCE_SETTLED, VIEW_FORGIVEN };
 
 static int64_t free_of(int64_t limit, int64_t spent, int64_t reserved, int64_t kept_back,
                        enum view view)
@@ -129,25 +135,61 @@ static struct amount kept_back_in(const struct account *a, const struct account 
     };
 }
 
-/* The largest output limit that every account of the chain can carry. */
-static int64_t output_possible(const struct account *account, const struct quote *quote,
-                               struct amount reserve, enum view view)
+static void amount_add(struct amount *sum, struct amount by)
 {
-    int64_t output = quote->output_limit;
+    sum->tokens = add_saturating(sum->tokens, at_least_zero(by.tokens));
+    sum->cost_nano = add_saturating(sum->cost_nano, at_least_zero(by.cost_nano));
+}
+
+static void amount_subtract(struct amount *sum, struct amount by)
+{
+    sum->tokens = subtract_to_zero(sum->tokens, at_least_zero(by.tokens));
+    sum->cost_nano = subtract_to_zero(sum->cost_nano, at_least_zero(by.cost_nano));
+}
+
+/* What a request may answer with, and the limit that allows no more. */
+struct possible {
+    int64_t output;
+    struct budget_bound bound;
+};
+
+/* Of equal limits the nearest counts. */
+static void possible_narrow(struct possible *possible, int64_t output, const struct account *by,
+                            enum limit_kind kind)
+{
+    if (output < possible->output)
+        *possible = (struct possible){output, {by, kind}};
+}
+
+/* The largest output limit that every account of the chain can carry. */
+static struct possible output_possible(const struct account *account, const struct quote *quote,
+                                       struct amount reserve, enum view view)
+{
+    struct possible possible = {.output = quote->output_limit};
     for (const struct account *a = account; a; a = a->parent) {
         struct amount kept_back = kept_back_in(a, account, reserve);
+        struct amount spent = a->spent;
+        if (view == VIEW_FORGIVEN)
+            amount_subtract(&spent, a->broken);
         if (a->limits.tokens != UNLIMITED) {
-            int64_t tokens = free_of(a->limits.tokens, a->spent.tokens, a->reserved.tokens,
-                                     kept_back.tokens, view);
-            output = smaller(output, subtract_to_zero(tokens, at_least_zero(quote->new_tokens)));
+            int64_t tokens =
+                free_of(a->limits.tokens, spent.tokens, a->reserved.tokens, kept_back.tokens, view);
+            possible_narrow(&possible, subtract_to_zero(tokens, at_least_zero(quote->new_tokens)),
+                            a, LIMIT_TOKENS);
         }
         if (a->limits.cost_nano != UNLIMITED) {
-            int64_t money = free_of(a->limits.cost_nano, a->spent.cost_nano, a->reserved.cost_nano,
+            int64_t money = free_of(a->limits.cost_nano, spent.cost_nano, a->reserved.cost_nano,
                                     kept_back.cost_nano, view);
-            output = smaller(output, output_affordable(money, quote));
+            possible_narrow(&possible, output_affordable(money, quote), a, LIMIT_COST);
         }
     }
-    return output;
+    return possible;
+}
+
+struct budget_bound budget_tightest(const struct account *account, const struct quote *quote,
+                                    struct amount reserve)
+{
+    return output_possible(account, quote, reserve, VIEW_ONCE_SETTLED).bound;
 }
 
 enum budget_answer budget_quote(const struct account *account, const struct quote *quote,
@@ -155,13 +197,13 @@ enum budget_answer budget_quote(const struct account *account, const struct quot
 {
     *amount = (struct amount){0, 0};
     *output_limit = 0;
-    int64_t output = output_possible(account, quote, reserve, VIEW_NOW);
-    if (output < OUTPUT_MIN) {
-        output = output_possible(account, quote, reserve, VIEW_ONCE_SETTLED);
+    int64_t output = output_possible(account, quote, reserve, VIEW_NOW).output;
+    int64_t settled = output_possible(account, quote, reserve, VIEW_ONCE_SETTLED).output;
+    if (output < OUTPUT_MIN || (output < quote->output_least && settled > output)) {
         amount->tokens = add_saturating(at_least_zero(quote->new_tokens), OUTPUT_MIN);
         amount->cost_nano = add_saturating(cost_of(quote->input_tokens, quote->price_in_nano),
                                            cost_of(OUTPUT_MIN, quote->price_out_nano));
-        return output < OUTPUT_MIN ? BUDGET_NEVER : BUDGET_WAIT;
+        return settled < OUTPUT_MIN ? BUDGET_NEVER : BUDGET_WAIT;
     }
     amount->tokens = add_saturating(at_least_zero(quote->new_tokens), output);
     amount->cost_nano = add_saturating(cost_of(quote->input_tokens, quote->price_in_nano),
@@ -170,24 +212,74 @@ enum budget_answer budget_quote(const struct account *account, const struct quot
     return BUDGET_GRANTED;
 }
 
+bool budget_covers_again(const struct account *account, const struct quote *quote,
+                         struct amount reserve, int64_t output)
+{
+    struct quote twice = *quote;
+    twice.input_tokens = add_saturating(quote->input_tokens, quote->input_tokens);
+    twice.output_limit = add_saturating(quote->output_limit, output);
+    return output_possible(account, &twice, reserve, VIEW_NOW).output >= twice.output_limit;
+}
+
 void budget_reserve(struct account *account, struct amount amount)
 {
-    for (struct account *a = account; a; a = a->parent) {
-        a->reserved.tokens = add_saturating(a->reserved.tokens, at_least_zero(amount.tokens));
-        a->reserved.cost_nano =
-            add_saturating(a->reserved.cost_nano, at_least_zero(amount.cost_nano));
-    }
+    for (struct account *a = account; a; a = a->parent)
+        amount_add(&a->reserved, amount);
 }
 
 void budget_settle(struct account *account, struct amount reserved, struct amount used)
 {
     for (struct account *a = account; a; a = a->parent) {
-        a->reserved.tokens = subtract_to_zero(a->reserved.tokens, at_least_zero(reserved.tokens));
-        a->reserved.cost_nano =
-            subtract_to_zero(a->reserved.cost_nano, at_least_zero(reserved.cost_nano));
-        a->spent.tokens = add_saturating(a->spent.tokens, at_least_zero(used.tokens));
-        a->spent.cost_nano = add_saturating(a->spent.cost_nano, at_least_zero(used.cost_nano));
+        amount_subtract(&a->reserved, reserved);
+        amount_add(&a->spent, used);
     }
+}
+
+void budget_break(struct account *account, struct amount amount)
+{
+    for (struct account *a = account; a; a = a->parent)
+        amount_add(&a->broken, amount);
+}
+
+void budget_unbilled(struct account *account, struct amount amount)
+{
+    for (struct account *a = account; a; a = a->parent)
+        amount_add(&a->unbilled, amount);
+}
+
+void budget_unpriced(struct account *account)
+{
+    for (struct account *a = account; a; a = a->parent)
+        a->prices = PRICES_MISSING;
+}
+
+struct amount budget_billed(const struct account *account)
+{
+    struct amount billed = account->spent;
+    amount_subtract(&billed, account->unbilled);
+    return billed;
+}
+
+void budget_keep_broken(struct account *account, struct amount amount)
+{
+    for (struct account *a = account; a; a = a->parent)
+        amount_subtract(&a->broken, amount);
+}
+
+void budget_forgive(struct account *account, struct amount amount)
+{
+    for (struct account *a = account; a; a = a->parent) {
+        amount_subtract(&a->broken, amount);
+        amount_subtract(&a->unbilled, amount);
+        amount_subtract(&a->spent, amount);
+    }
+}
+
+bool budget_is_broken(const struct account *account, const struct quote *quote,
+                      struct amount reserve)
+{
+    return output_possible(account, quote, reserve, VIEW_ONCE_SETTLED).output < OUTPUT_MIN &&
+           output_possible(account, quote, reserve, VIEW_FORGIVEN).output >= OUTPUT_MIN;
 }
 
 bool budget_limited(const struct account *account)
@@ -200,25 +292,35 @@ bool budget_limited(const struct account *account)
 }
 
 static int64_t tighter(int64_t left, int64_t limit, int64_t spent, int64_t reserved,
-                       int64_t kept_back)
+                       int64_t kept_back, enum view view)
 {
     if (limit == UNLIMITED)
         return left;
-    int64_t own = free_of(limit, spent, reserved, kept_back, VIEW_NOW);
+    int64_t own = free_of(limit, spent, reserved, kept_back, view);
     return left == UNLIMITED ? own : smaller(left, own);
 }
 
-struct amount budget_left(const struct account *account)
+static struct amount left_in(const struct account *account, enum view view)
 {
     struct amount left = {UNLIMITED, UNLIMITED};
     for (const struct account *a = account; a; a = a->parent) {
         struct amount kept = a == account ? (struct amount){0, 0} : a->kept_back;
         left.tokens = tighter(left.tokens, a->limits.tokens, a->spent.tokens, a->reserved.tokens,
-                              kept.tokens);
+                              kept.tokens, view);
         left.cost_nano = tighter(left.cost_nano, a->limits.cost_nano, a->spent.cost_nano,
-                                 a->reserved.cost_nano, kept.cost_nano);
+                                 a->reserved.cost_nano, kept.cost_nano, view);
     }
     return left;
+}
+
+struct amount budget_left(const struct account *account)
+{
+    return left_in(account, VIEW_NOW);
+}
+
+struct amount budget_left_settled(const struct account *account)
+{
+    return left_in(account, VIEW_ONCE_SETTLED);
 }
 
 static int64_t percent_of(int64_t used, int64_t limit)
@@ -233,15 +335,33 @@ static int64_t percent_of(int64_t used, int64_t limit)
     return used * 100 / limit;
 }
 
+/* The kind of limit that is used up most, and how much of it in percent. */
+static enum limit_kind fullest(const struct account *account, int64_t *percent)
+{
+    const struct {
+        enum limit_kind kind;
+        int64_t percent;
+    } rows[] = {
+        {LIMIT_TOOL_CALLS, percent_of(account->tool_calls, account->limits.tool_calls)},
+        {LIMIT_TOKENS, percent_of(account->spent.tokens, account->limits.tokens)},
+        {LIMIT_COST, percent_of(account->spent.cost_nano, account->limits.cost_nano)},
+    };
+    size_t most = 0;
+    for (size_t i = 1; i < sizeof rows / sizeof rows[0]; i++)
+        most = rows[i].percent > rows[most].percent ? i : most;
+    *percent = rows[most].percent;
+    return rows[most].kind;
+}
+
 int budget_percent(const struct account *account)
 {
-    int64_t percents[] = {
-        percent_of(account->tool_calls, account->limits.tool_calls),
-        percent_of(account->spent.tokens, account->limits.tokens),
-        percent_of(account->spent.cost_nano, account->limits.cost_nano),
-    };
-    int64_t most = 0;
-    for (size_t i = 0; i < sizeof percents / sizeof percents[0]; i++)
-        most = percents[i] > most ? percents[i] : most;
-    return most > INT_MAX ? INT_MAX : (int)most;
+    int64_t percent;
+    (void)fullest(account, &percent);
+    return percent > INT_MAX ? INT_MAX : (int)percent;
+}
+
+enum limit_kind budget_fullest(const struct account *account)
+{
+    int64_t percent;
+    return fullest(account, &percent);
 }

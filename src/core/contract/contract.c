@@ -38,7 +38,7 @@ enum permission contract_permits(const struct contract *contract, struct str too
 {
     struct str name = tool_normal_name(tool);
     enum permission permission = contract_tool_mode(contract, name);
-    if (permission == PERMIT_ALLOW || permission == PERMIT_ASK)
+    if (permission > PERMIT_DENY)
         return permission;
 
     const struct tool_info *info = tool_info_find(name);
@@ -56,25 +56,11 @@ enum permission contract_permits(const struct contract *contract, struct str too
         why = "is denied: a sub-agent cannot ask the user";
     else if (cell <= PERMIT_DENY)
         why = "is denied by the mode";
-    else if (cell == PERMIT_ASK && mode == MODE_SAFE)
-        why =
-            "would have to be asked for first, and nobody can be asked (whoever starts the run can "
-            "allow it with --mode auto or under `permissions:`)";
-    else if (cell == PERMIT_ASK)
-        why = "would have to be asked for first, and nobody can be asked";
     err_set(err, ERR_DENIED, "tool \"%.*s\" %s; mode %s, allowed tools: %s",
             (int)(tool.n < 64 ? tool.n : 64), tool.p ? tool.p : "", why, mode_text(mode),
             tools.n > 0 ? tools.p : "none");
     buf_release(&tools);
     return PERMIT_DENY;
-}
-
-enum permission contract_tool_bound(const struct contract *parent, struct str tool)
-{
-    enum permission permission = contract_tool_mode(parent, tool);
-    if (permission == PERMIT_ASK && mode_ask_is_allow(parent->permissions.mode))
-        return PERMIT_ALLOW;
-    return permission;
 }
 
 /* child ⊆ parent, one function per dimension. */
@@ -87,7 +73,7 @@ static bool tools_within(const struct contract *child, const struct contract *pa
         return false;
     for (size_t i = 0; i < tools->n; i++)
         if (contract_tool_mode(child, tools->items[i]) >
-            contract_tool_bound(parent, tools->items[i]))
+            contract_tool_mode(parent, tools->items[i]))
             return false;
     return true;
 }
@@ -123,17 +109,9 @@ static bool writes_within(const struct contract *child, const struct contract *p
     return each_path_within(&child->permissions.write_paths, &parent->permissions.write_paths);
 }
 
-/* An unknown word is wider than everything as a child's and narrower as a parent's: both refuse. */
-static int network_rank(struct str network, int unknown)
+static bool reach_within(const struct contract *child, const struct contract *parent)
 {
-    enum network rank;
-    return network_parse(network, &rank) ? (int)rank : unknown;
-}
-
-static bool network_within(const struct contract *child, const struct contract *parent)
-{
-    return network_rank(child->permissions.network, NETWORK_COUNT) <=
-           network_rank(parent->permissions.network, -1);
+    return network_within(child->permissions.network, parent->permissions.network);
 }
 
 static bool skills_within(const struct contract *child, const struct contract *parent)
@@ -191,10 +169,10 @@ static const struct {
     const char *name;
     bool (*within)(const struct contract *child, const struct contract *parent);
 } dimensions[] = {
-    {"tools", tools_within},         {"mode", modes_within},      {"read_paths", reads_within},
-    {"write_paths", writes_within},  {"network", network_within}, {"skills", skills_within},
-    {"mcp_servers", servers_within}, {"models", models_within},   {"depth", depth_within},
-    {"spawn_roles", roles_within},   {"tokens", tokens_within},   {"cost", cost_within},
+    {"tools", tools_within},         {"mode", modes_within},    {"read_paths", reads_within},
+    {"write_paths", writes_within},  {"network", reach_within}, {"skills", skills_within},
+    {"mcp_servers", servers_within}, {"models", models_within}, {"depth", depth_within},
+    {"spawn_roles", roles_within},   {"tokens", tokens_within}, {"cost", cost_within},
     {"wall", wall_within},
 };
 

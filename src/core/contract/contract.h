@@ -14,7 +14,8 @@
  *   2  effort and sampling in model.params; execution.max_wall_ms and idle_timeout_ms; budget.wall_ms null where nobody set it. */
 #define CONTRACT_VERSION 2
 #define CLAMPS_MAX 32
-#define CONTRACT_BYTES_MAX (1 << 20) /* of the JSON of every contract that was made */
+/* Of the JSON of every contract that was made. A task of 1 MB stands in it twice, and escaped. */
+#define CONTRACT_BYTES_MAX (16 << 20)
 
 enum door {
     DOOR_ROOT,
@@ -125,8 +126,9 @@ struct delegation {
     struct list allowed_models;      /* names of settings; absent: as the parent's */
     struct str profile_id, agent_id; /* of the registry */
     struct list skills, mcp_servers; /* already within the parent's; absent: as the parent's */
-    int64_t context_window;          /* of the profile */
-    struct model_params params;      /* of the profile, the role and the call */
+    struct list skills_asked, servers_asked; /* what the call or the entry wanted of these */
+    int64_t context_window;                  /* of the profile */
+    struct model_params params;              /* of the profile, the role and the call */
     int64_t step_idx;
 };
 
@@ -141,8 +143,9 @@ struct facts {
     struct str parent_task; /* for audit: the task that the parent works on */
     struct str workspace_path;
     int64_t remaining_tokens, remaining_cost_nano, remaining_wall_ms; /* of the parent; UNLIMITED */
-    int64_t ordinal;  /* of this child in the run, from 1 */
-    enum asker asker; /* of the agent being made */
+    int64_t passed_tokens; /* estimate for what the parent passes on: context and context_files */
+    int64_t ordinal;       /* of this child in the run, from 1 */
+    enum asker asker;      /* who answers the questions of the run */
 };
 
 /* The root's contract from settings alone (layers without a parent). */
@@ -177,11 +180,16 @@ int64_t contract_deadline_ms(const struct contract *contract);
  * does not name. */
 enum permission contract_tool_mode(const struct contract *contract, struct str tool);
 
-/* May this agent call this tool? ALLOW, ASK (only for a root on a terminal), DENY with the
- * reason in err. */
+/* What the contract says about a call of this tool: ALLOW; ASK or ASK_MODE, about which permission_decide decides; DENY with
+ * the reason in err. */
 enum permission contract_permits(const struct contract *contract, struct str tool, struct err *err);
 
 /* What the work must pass, where outputs.checks are set. */
+/* room.c: is the agent told of tools that are seldom needed (tools.h)? A root, and whoever got tools from a role, a profile or a
+ * call. */
+bool contract_shows_special_tools(const struct contract *contract, const struct settings *settings);
+/* Estimate for the schemas of its tools in a request. */
+int64_t contract_tool_tokens(const struct contract *contract, const struct settings *settings);
 void contract_prompt_checks(const struct contract *contract, struct buf *out);
 /* The rule about the last message, where outputs.schema is set. */
 void contract_prompt_schema(const struct contract *contract, struct buf *out);

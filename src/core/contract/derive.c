@@ -9,11 +9,13 @@
 #include <stddef.h>
 
 #include "base/utf8.h"
+#include "core/contract/budget.h"
 #include "core/contract/money.h"
+#include "core/contract/registry.h"
 #include "core/contract/schema.h"
 
 enum {
-    TASK_BYTES_MAX = 256 * 1024,
+    TASK_BYTES_MAX = 1024 * 1024,
     ASKED_ITEMS_MAX = 256,
     TITLE_CHARACTERS = 120,
     NAME_CHARACTERS = 64,
@@ -61,7 +63,7 @@ static struct str first_line(struct str text)
 
 static int check_task(struct derivation *d, struct err *err)
 {
-    if (first_line(d->request->task).n == 0)
+    if (utf8_is_blank(d->request->task))
         return err_set(err, ERR_USAGE, "task must not be empty");
     if (d->request->task.n > TASK_BYTES_MAX)
         return err_set(err, ERR_USAGE, "task is longer than %d bytes", TASK_BYTES_MAX);
@@ -260,9 +262,15 @@ static int choose_model(struct derivation *d, struct err *err)
 
 /* Layers: each overwrites what it has an opinion on */
 
-static bool model_is_priced(const struct model_settings *model)
+/* A limit in dollars binds the whole run. It is left out only where none of the models that may answer has a price. */
+static bool any_model_is_priced(const struct derivation *d)
 {
-    return model->price_in_nano >= 0 && model->price_out_nano >= 0;
+    const struct list *allowed = &d->out->model.allowed_models;
+    for (size_t i = 0; i < d->settings->model_count; i++)
+        if (list_has(allowed, d->settings->models[i].name) &&
+            model_is_priced(&d->settings->models[i]))
+            return true;
+    return false;
 }
 
 /* Built-in defaults are inside: settings start from settings_init. */
@@ -281,7 +289,7 @@ static int layer_root_settings(struct derivation *d, struct err *err)
     d->limits = d->settings->root;
     d->limits.tool_calls = d->settings->hard_stop_at;
     d->limits.context_tokens = model_window(d->model);
-    if (!model_is_priced(d->model))
+    if (!any_model_is_priced(d))
         d->limits.cost_nano = UNLIMITED;
     d->out->execution.max_retries = d->settings->max_retries;
     return 0;
@@ -407,6 +415,29 @@ static struct str isolation_strategy(const struct derivation *d)
     return wanted == SWITCH_ON && (starts || may_change(out)) ? STR("worktree") : STR("shared");
 }
 
+static bool names_have(const struct list *list, struct str bare)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (str_eq(registry_bare_name(list->items[i]), bare))
+            return true;
+    return false;
+}
+
+/* Names that were asked for and not given. Whether the parent lacks one of them decides who narrowed it. */
+static void record_narrowed(struct derivation *d, const char *field, const struct list *asked,
+                            const struct list *got, const struct list *parents)
+{
+    bool lost = false, parent_lacks = false;
+    for (size_t i = 0; asked->state == LIST_SET && i < asked->n; i++) {
+        struct str name = registry_bare_name(asked->items[i]);
+        lost = lost || !names_have(got, name);
+        parent_lacks = parent_lacks || (parents->state == LIST_SET && !names_have(parents, name));
+    }
+    if (lost)
+        clamp_record(d, field, json_of_list(d->arena, asked), json_of_list(d->arena, got),
+                     parent_lacks ? "parent" : "profile");
+}
+
 static int fill_outputs(struct derivation *d, struct err *err)
 {
     struct contract *out = d->out;
@@ -420,6 +451,12 @@ static int fill_outputs(struct derivation *d, struct err *err)
         out->permissions.skills = list_copy(d->arena, &d->request->skills);
     if (d->request->mcp_servers.state == LIST_SET)
         out->permissions.mcp_servers = list_copy(d->arena, &d->request->mcp_servers);
+    if (parent) {
+        record_narrowed(d, "permissions.skills", &d->request->skills_asked,
+                        &out->permissions.skills, &parent->permissions.skills);
+        record_narrowed(d, "permissions.mcp_servers", &d->request->servers_asked,
+                        &out->permissions.mcp_servers, &parent->permissions.mcp_servers);
+    }
     if (d->request->model_asked.p)
         clamp_record(d, "model.model", json_of_text(d->arena, d->request->model_asked),
                      json_of_text(d->arena, out->model.model), "profile");
@@ -570,7 +607,6 @@ int contract_root(struct arena *arena, const struct settings *settings,
         .request = request,
         .facts = facts,
         .settings = settings,
-        .asker = facts->asker == ASKER_ROOT_TERMINAL ? ASKER_ROOT_TERMINAL : ASKER_ROOT,
         .out = out,
     };
     return derive_run(root_steps, &d, err);
@@ -586,7 +622,6 @@ int contract_derive(struct arena *arena, const struct contract *parent,
         .request = request,
         .facts = facts,
         .settings = settings,
-        .asker = ASKER_CHILD, /* whatever the facts say: a child never prompts */
         .out = out,
     };
     return derive_run(child_steps, &d, err);

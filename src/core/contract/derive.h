@@ -13,7 +13,6 @@ struct derivation {
     const struct settings *settings;
     const struct role *role;            /* NULL: none */
     const struct model_settings *model; /* of the new agent */
-    enum asker asker;
     struct contract *out;
 
     /* What the layers came to, before anything is narrowed. */
@@ -45,9 +44,5 @@ struct str json_of_list(struct arena *arena, const struct list *list);
 int64_t model_window(const struct model_settings *model);
 /* "a, b, c" for messages; "none" when empty; the caller's buffer is cut, never overrun. */
 const char *list_words(const struct list *list, char *out, size_t size);
-
-/* What a parent's decision counts as towards its children: `ask` is allow under auto and
- * dangerous. */
-enum permission contract_tool_bound(const struct contract *parent, struct str tool);
 
 #endif

@@ -1,4 +1,4 @@
-/* Conversions between nano-dollars and decimal dollars. Printing works on digits, so it is
+/* Conversions between nano-dollars and decimal dollars, and how what was spent is told. Printing works on digits, so it is
  * exact; reading rounds a double, which is exact up to DOLLARS_MAX. Adds nothing up: see
  * budget.c. Pure; any thread. */
 #include "core/contract/money.h"
@@ -84,4 +84,50 @@ int64_t money_from_dollars(double dollars)
 int64_t price_from_dollars(double dollars_per_million)
 {
     return scaled(dollars_per_million, PRICE_SCALE);
+}
+
+static void dollars(struct buf *out, int64_t nano)
+{
+    struct jw w;
+    jw_init(&w, out);
+    buf_char(out, '$');
+    money_print(&w, nano);
+}
+
+bool money_spent_text(struct buf *out, const struct account *account)
+{
+    struct amount billed = budget_billed(account);
+    bool missing = account->prices == PRICES_MISSING;
+    if (account->spent.cost_nano <= 0)
+        return false;
+    buf_text(out, missing ? "at least " : "");
+    dollars(out, billed.cost_nano);
+    if (account->spent.cost_nano > billed.cost_nano && !missing) {
+        buf_text(out, ", at most ");
+        dollars(out, account->spent.cost_nano);
+    }
+    return true;
+}
+
+void money_spent_json(struct jw *w, const struct account *account)
+{
+    struct amount billed = budget_billed(account);
+    bool missing = account->prices == PRICES_MISSING;
+    jw_key(w, "cost_usd");
+    money_print(w, missing ? UNLIMITED : billed.cost_nano);
+    if (missing && billed.cost_nano > 0) {
+        jw_key(w, "at_least");
+        jw_object(w);
+        jw_key(w, "cost_usd");
+        money_print(w, billed.cost_nano);
+        jw_end_object(w);
+    }
+    if (account->unbilled.tokens <= 0 && account->unbilled.cost_nano <= 0)
+        return;
+    jw_key(w, "at_most");
+    jw_object(w);
+    jw_kint(w, "tokens", account->spent.tokens);
+    jw_key(w, "cost_usd");
+    money_print(w, missing ? UNLIMITED : account->spent.cost_nano);
+    jw_end_object(w);
 }

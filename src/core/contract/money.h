@@ -5,6 +5,7 @@
 #define CADRE_CORE_CONTRACT_MONEY_H
 
 #include "base/json.h"
+#include "core/contract/budget.h"
 
 #define NANO_PER_DOLLAR INT64_C(1000000000)
 /* Up to here a decimal number survives the way through a double exactly to the nano. */
@@ -15,6 +16,12 @@
 void money_print(struct jw *w, int64_t nano);
 int money_parse(const struct js *value, const char *where, int64_t *nano,
                 struct err *err) NODISCARD;
+/* For people: "$0.06"; "$0.06, at most $0.32" where requests ended without a bill; "at least $0.06" where not all that was
+ * used has a price. Returns false, and appends nothing, where nothing was billed or nothing has a price. */
+bool money_spent_text(struct buf *out, const struct account *account);
+/* The same for programs: cost_usd (null where a price is missing), and only where they differ from it at_most {tokens, cost_usd}
+ * and at_least {cost_usd}. */
+void money_spent_json(struct jw *w, const struct account *account);
 /* $3 for a million tokens is 3000 nano-dollars a token; null is UNLIMITED: unknown. */
 void price_print(struct jw *w, int64_t nano_per_token);
 int price_parse(const struct js *value, const char *where, int64_t *nano_per_token,

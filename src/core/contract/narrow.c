@@ -65,8 +65,8 @@ int narrow_mode(struct derivation *d, struct err *err)
 {
     enum mode ceiling = d->parent ? d->parent->permissions.mode : d->settings->mode;
     enum mode wanted = ceiling;
-    if (d->parent && d->settings->inherit_mode == SWITCH_OFF)
-        wanted = d->settings->mode;
+    if (d->parent && d->settings->inherit_mode == SWITCH_OFF && mode_within(MODE_SAFE, ceiling))
+        wanted = MODE_SAFE;
     if (d->request->mode.p && mode_parse(d->request->mode, &wanted, err) != 0)
         return -1;
     enum mode got = mode_within(wanted, ceiling) ? wanted : ceiling;
@@ -86,31 +86,37 @@ static enum tool_group group_of(struct str tool)
     return info ? info->group : GROUP_OTHER;
 }
 
+/* Config's override of a tool, or NULL. */
+static const enum permission *override_of(const struct derivation *d, struct str tool)
+{
+    for (size_t i = 0; i < d->settings->override_count; i++)
+        if (str_eq(tool_normal_name(d->settings->overrides[i].tool), tool))
+            return &d->settings->overrides[i].permission;
+    return NULL;
+}
+
 /* The mode's cell, or config's override of it. An override widens only the mode that config
- * chose itself: an agent put into a narrower mode on purpose does not get it back. */
-static enum permission cell_of(const struct derivation *d, struct str tool)
+ * chose itself: an agent put into a narrower mode on purpose does not get it back. `test` runs a command: what config takes from
+ * `shell` it takes from `test` too, unless it names `test`. */
+static enum permission value_of(const struct derivation *d, struct str tool)
 {
     enum mode mode = d->out->permissions.mode;
     enum permission cell = mode_table[mode][group_of(tool)];
-    for (size_t i = 0; i < d->settings->override_count; i++) {
-        if (!str_eq(tool_normal_name(d->settings->overrides[i].tool), tool))
-            continue;
-        enum permission override = d->settings->overrides[i].permission;
-        if (mode == d->settings->mode || override < cell)
-            return override;
-    }
-    return cell;
+    const enum permission *override = override_of(d, tool);
+    if (override != NULL)
+        return mode == d->settings->mode || *override < cell ? *override : cell;
+    const enum permission *shell = str_is(tool, "test") ? override_of(d, STR("shell")) : NULL;
+    return shell != NULL && *shell < cell ? *shell : cell;
 }
 
 static enum permission permission_of(const struct derivation *d, struct str tool)
 {
-    enum permission cell = cell_of(d, tool);
+    enum permission value = value_of(d, tool);
     if (d->parent) {
-        enum permission bound = contract_tool_bound(d->parent, tool);
-        cell = bound < cell ? bound : cell;
+        enum permission bound = contract_tool_mode(d->parent, tool);
+        value = bound < value ? bound : value;
     }
-    return permission_effective(d->out->permissions.mode, tool_info_find(tool), tool, cell,
-                                d->asker);
+    return permission_offered(tool, value, d->parent ? AGENT_CHILD : AGENT_ROOT, d->facts->asker);
 }
 
 /* Replaces the list by a narrower one; a record only if somebody chose the list and it lost
@@ -453,21 +459,21 @@ int narrow_paths(struct derivation *d, struct err *err)
 
 int narrow_network(struct derivation *d, struct err *err)
 {
-    enum network ceiling = d->parent ? NETWORK_NONE : d->settings->network;
-    if (d->parent) /* a word that is not known stays none */
-        network_parse(d->parent->permissions.network, &ceiling);
-    enum network wanted = NETWORK_FULL;
+    struct str ceiling = d->parent ? d->parent->permissions.network : d->settings->network;
+    struct str wanted = STR("full");
+    enum network unused;
     bool asked = d->request->network.n > 0;
     if (d->role)
         wanted = settings_role_network(d->settings, str_from(d->role->name));
-    if (asked && !network_parse(d->request->network, &wanted))
-        return err_set(err, ERR_USAGE, "network must be none, relay or full");
-    enum network got = wanted < ceiling ? wanted : ceiling;
-    if (asked && got != wanted)
-        clamp_record(
-            d, "permissions.network", json_of_text(d->arena, str_from(network_text(wanted))),
-            json_of_text(d->arena, str_from(network_text(got))), d->parent ? "parent" : "config");
-    d->out->permissions.network = str_from(network_text(got));
+    if (asked)
+        wanted = d->request->network;
+    if (!network_parse(wanted, &unused))
+        return err_set(err, ERR_USAGE, "network must be " NETWORK_EXPECTED);
+    struct str got = network_meet(d->arena, wanted, ceiling);
+    if (asked && !str_eq(got, wanted))
+        clamp_record(d, "permissions.network", json_of_text(d->arena, wanted),
+                     json_of_text(d->arena, got), d->parent ? "parent" : "config");
+    d->out->permissions.network = got;
     return 0;
 }
 
@@ -531,8 +537,11 @@ int narrow_limits(struct derivation *d, struct err *err)
         if (!d->parent)
             continue;
         if (rows[i].remaining != UNLIMITED && rows[i].remaining <= 0)
-            return err_set(err, ERR_BUDGET, "nothing is left of the parent's %s",
-                           rows[i].field + sizeof "execution.budget." - 1);
+            return err_set(err, ERR_BUDGET,
+                           "nothing is left of the parent's %s; a run's limit is set by %s",
+                           rows[i].field + sizeof "execution.budget." - 1,
+                           rows[i].value == &limits->tokens ? "budget.tokens"
+                                                            : "budget.cost_usd, or --max-cost");
         /* Nobody set it: what is left of the parent's is inherited, which narrows nothing. */
         if (*rows[i].value == UNLIMITED)
             *rows[i].value = rows[i].remaining;

@@ -1,11 +1,13 @@
-/* Modes and per-tool decisions: the table of CONTRACT.md, once. Order of permission: deny < ask
- * < allow. */
+/* Modes and per-tool decisions: the tables of CONTRACT.md, "Modes" and "Asking", once. Order of permission:
+ * deny < ask < ask_mode < allow. `ask` was set by name; `ask_mode` comes from the mode's table. */
 #ifndef CADRE_CORE_CONTRACT_PERMISSION_H
 #define CADRE_CORE_CONTRACT_PERMISSION_H
 
+#include "base/buf.h"
+#include "core/contract/network.h"
 #include "core/contract/tools.h"
 
-enum permission { PERMIT_HIDDEN, PERMIT_DENY, PERMIT_ASK, PERMIT_ALLOW };
+enum permission { PERMIT_HIDDEN, PERMIT_DENY, PERMIT_ASK, PERMIT_ASK_MODE, PERMIT_ALLOW };
 
 #define MODES(X)                                                                                   \
     X(SAFE, "safe")                                                                                \
@@ -27,22 +29,44 @@ int mode_parse(struct str text, enum mode *mode, struct err *err);
 const char *permission_text(enum permission permission);
 /* narrow allows no tool more than wide does, cell by cell of the table. */
 bool mode_within(enum mode narrow, enum mode wide);
-/* auto and dangerous: a child's `ask` is allow, and a parent's `ask` counts as allow towards its
- * children. */
-bool mode_ask_is_allow(enum mode mode);
 int permission_parse(struct str text, enum permission *permission, struct err *err);
 
-/* What processes reach, in the order of how much: none; one socket of the operator's; what the machine does. */
-enum network { NETWORK_NONE, NETWORK_RELAY, NETWORK_FULL, NETWORK_COUNT };
-const char *network_text(enum network network);
-/* False for any other word, which leaves *network alone. */
-bool network_parse(struct str text, enum network *network);
+/* Who answers the questions of a run. INBOX: nobody sits there, and a question waits for `cadre approve`. */
+enum asker { ASKER_NOBODY, ASKER_INBOX, ASKER_TERMINAL };
+const char *asker_text(enum asker asker);
+enum asker asker_parse(struct str text); /* what is not known is nobody */
 
-/* Who asks: a root with a terminal may be asked; for everybody else `ask` is decided here: allow
- * in auto and dangerous for children, deny otherwise; a root without a terminal: deny. ask_user
- * is for a root with a terminal alone. */
-enum asker { ASKER_ROOT_TERMINAL, ASKER_ROOT, ASKER_CHILD };
-enum permission permission_effective(enum mode mode, const struct tool_info *info, struct str name,
-                                     enum permission cell, enum asker asker);
+/* Whether an agent has the tool at all. ask_user is for a root on a terminal alone, and nobody is asked whether a question may be
+ * asked; every other value stays as it is. */
+enum agent_kind { AGENT_ROOT, AGENT_CHILD, AGENT_KIND_COUNT };
+enum permission permission_offered(struct str tool, enum permission value, enum agent_kind kind,
+                                   enum asker asker);
+
+/* What decides about a call whose value is `ask` or `ask_mode`. */
+struct call_facts {
+    enum agent_kind kind;
+    enum mode mode;
+    enum tool_group group;
+    /* TREE: files of cadre's own, the agent's or an agent's above it. */
+    enum call_place { PLACE_USERS_FILES, PLACE_TREE, PLACE_COUNT } place;
+    enum call_walls { WALLS_DOWN, WALLS_UP, WALLS_STATES } walls; /* UP: every wall is */
+    enum network network;                                         /* of the agent's processes */
+    enum asker asker;
+};
+
+/* The rows of CONTRACT.md, "Asking". */
+enum ask_row {
+    ROW_NAMED,   /* `ask`, set by name */
+    ROW_COMMAND, /* `ask_mode`: a command in a tree of cadre's, behind all walls, without network */
+    ROW_CHANGE,  /* `ask_mode`: a change inside such a tree */
+    ROW_OUTSIDE, /* `ask_mode`: in the user's files, or leaving the walls */
+    ROW_COUNT
+};
+enum ask_row permission_row(enum permission value, const struct call_facts *facts);
+/* What the call meets: PERMIT_ALLOW, PERMIT_ASK (it is put to the asker) or PERMIT_DENY. */
+enum permission permission_decide(enum permission value, const struct call_facts *facts);
+/* Appends why the call is refused that a person would have to allow, and what would allow it. */
+void permission_refusal(struct str tool, enum permission value, const struct call_facts *facts,
+                        struct buf *out);
 
 #endif

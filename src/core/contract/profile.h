@@ -13,7 +13,8 @@ struct profile {
     struct str pool;               /* empty: the parent's */
     struct list checks; /* commands that the child's work must pass; absent: the role's */
     struct str network; /* of the child's processes; empty: the role's, else the parent's */
-    struct str schema;  /* of the child's answer, compact JSON, or STR_NONE */
+    struct str working_directory; /* where relative paths start; empty: where the parent's do */
+    struct str schema;            /* of the child's answer, compact JSON, or STR_NONE */
     const struct model_params *params; /* effort and sampling; NULL: none is set */
 };
 

@@ -2,6 +2,7 @@
  * derives no contract. Pure; any thread. */
 #include <stddef.h>
 
+#include "core/contract/derive.h"
 #include "core/contract/registry_fields.h"
 
 #define PROFILE_PREFIX STR("profile:")
@@ -119,8 +120,9 @@ static int model_missing(const struct agent_profile *profile, const struct setti
     struct buf known;
     buf_init(&known, 512);
     for (size_t i = 0; i < settings->model_count && !known.failed; i++)
-        buf_printf(&known, "%s%.*s/%.*s", i > 0 ? ", " : "", STR_FMT(settings->models[i].provider),
-                   STR_FMT(settings->models[i].name));
+        if (list_has(&settings->allowed_models, settings->models[i].name))
+            buf_printf(&known, "%s%.*s/%.*s", known.n > 0 ? ", " : "",
+                       STR_FMT(settings->models[i].provider), STR_FMT(settings->models[i].name));
     err_set(err, ERR_CONFIG,
             "%.*s: model %.*s of provider %.*s is not in llm.models; there is: %.*s",
             STR_FMT(profile->id), STR_FMT(profile->model), STR_FMT(profile->provider),
@@ -154,9 +156,13 @@ int agent_profile_models(struct arena *arena, const struct agent_profile *profil
     const struct model_settings *model = model_of(settings, profile->provider, profile->model);
     if (!model)
         return model_missing(profile, settings, err);
-    if (!list_has(&settings->allowed_models, model->name))
-        return err_set(err, ERR_DENIED, "%.*s: model %.*s is not in llm.allowed_models",
-                       STR_FMT(profile->id), STR_FMT(model->name));
+    if (!list_has(&settings->allowed_models, model->name)) {
+        char words[512];
+        return err_set(err, ERR_DENIED,
+                       "%.*s: model %.*s is not in llm.allowed_models; the allowed models are: %s",
+                       STR_FMT(profile->id), STR_FMT(model->name),
+                       list_words(&settings->allowed_models, words, sizeof words));
+    }
     out->name = arena_copy(arena, model->name);
     out->allowed_models = LIST_NONE;
     list_add(arena, &out->allowed_models, model->name);

@@ -32,7 +32,9 @@ void settings_init(struct settings *settings)
         .root = {UNLIMITED, UNLIMITED, UNLIMITED, UNLIMITED, NANO_PER_DOLLAR, 15 * 60 * 1000},
         .model_attempts = 4,
         .patience_ms = 600000,
+        .question_timeout_ms = 600000,
         .available_tools = LIST_NONE,
+        .network = STR("none"),
     };
     params_init(&settings->params);
 }
@@ -157,6 +159,7 @@ static const struct field profile_fields[] = {
     {"pool", &field_text_or_null, PROFILE(pool), NULL},
     {"schema", &field_json_if_any, PROFILE(schema), NULL},
     {"network", &field_text_if_any, PROFILE(network), NULL},
+    {"working_directory", &field_text_if_any, PROFILE(working_directory), NULL},
     {"checks", &field_list_if_set, PROFILE(checks), NULL},
     {"params", &field_params_pointer, PROFILE(params), NULL},
     {0},
@@ -389,25 +392,6 @@ static bool tool_sizes_are_none(const void *at)
     return ((const struct settings *)at)->tool_size_count == 0;
 }
 
-/* Of a tool whose size is not known. */
-#define TOOL_BYTES_GUESS 450
-
-static int64_t tool_bytes(const struct settings *settings, struct str tool)
-{
-    for (size_t i = 0; i < settings->tool_size_count; i++)
-        if (str_eq(settings->tool_sizes[i].tool, tool))
-            return settings->tool_sizes[i].bytes;
-    return TOOL_BYTES_GUESS;
-}
-
-int64_t settings_tool_tokens(const struct settings *settings, const struct list *tools)
-{
-    int64_t bytes = 0;
-    for (size_t i = 0; i < tools->n; i++)
-        bytes += tool_bytes(settings, tools->items[i]);
-    return (bytes + 2) / 3;
-}
-
 static const struct field_kind tool_sizes_kind = {tool_sizes_print, tool_sizes_parse,
                                                   tool_sizes_are_none, NULL};
 static const struct field_kind skills_kind = {skills_print, skills_parse, skills_are_none, NULL};
@@ -462,6 +446,8 @@ static const struct field settings_fields[] = {
     {"root_budget", NULL, SETTING(root), limits_fields},
     {"model_attempts", &field_count, SETTING(model_attempts), NULL},
     {"patience_ms", &field_count, SETTING(patience_ms), NULL},
+    {"children_refused", &field_switch_if_on, SETTING(children_refused), NULL},
+    {"question_timeout_ms", &field_count, SETTING(question_timeout_ms), NULL},
     {"available_tools", &field_list_or_null, SETTING(available_tools), NULL},
     {"tool_sizes", &tool_sizes_kind, 0, NULL},
     {"spawn_enabled", &field_switch_if_on, SETTING(spawn_enabled), NULL},

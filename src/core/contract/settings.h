@@ -4,6 +4,7 @@
 #ifndef CADRE_CORE_CONTRACT_SETTINGS_H
 #define CADRE_CORE_CONTRACT_SETTINGS_H
 
+#include "core/contract/network.h"
 #include "core/contract/params.h"
 #include "core/contract/permission.h"
 #include "core/contract/profile.h"
@@ -95,10 +96,10 @@ struct settings {
         struct list checks;
     } * role_checks; /* commands that work must pass */
     size_t role_checks_count;
-    enum network network; /* of the root's processes; children have no more */
+    struct str network; /* of the root's processes (network.h); children have no more */
     struct role_network {
         struct str role;
-        enum network network;
+        struct str network;
     } * role_networks; /* roles whose processes reach less than their parent's */
     size_t role_network_count;
     struct role_params {
@@ -123,7 +124,10 @@ struct settings {
     int plan_enabled, plan_review; /* SWITCH_ON: plan.enabled, plan.review */
     int64_t review_rounds;         /* how often findings of a review become steps */
     int64_t approval_timeout_ms;   /* of a plan's step; 0: as long as the run has */
-    struct list agent_ids; /* that delegate can name: from the run's registry, not from config */
+    int children_refused; /* SWITCH_ON: sub_agent.ask is deny, so nobody is asked for a child */
+    int64_t
+        question_timeout_ms; /* of a question that waits for `cadre approve`; then the run parks */
+    struct list agent_ids;   /* that delegate can name: from the run's registry, not from config */
 };
 
 void settings_init(struct settings *settings); /* the built-in defaults above, no models */
@@ -131,16 +135,21 @@ const struct model_settings *settings_model(const struct settings *settings, str
 /* Tells one server from another: the provider's name, or the base URL of a model without one. */
 struct str model_server_name(const struct model_settings *model);
 const struct pool *settings_pool(const struct settings *settings, struct str name); /* NULL: none */
+/* Where the config of this process sets a list of checks. A run that is resumed may have others. */
+struct checks_origin {
+    struct str key;    /* "roles.tester.outputs.checks" */
+    struct str origin; /* "FILE:3:5"; says when that is the project's file */
+    struct list checks;
+};
+
 /* The checks of a role, "" for those of all children; an absent list where there are none. */
 struct list settings_role_checks(const struct settings *settings, struct str role);
 /* The schema of a role's answers, or STR_NONE. */
 struct str settings_role_schema(const struct settings *settings, struct str role);
-/* What a role's processes may reach: NETWORK_FULL, which narrows nothing, where nobody said. */
-enum network settings_role_network(const struct settings *settings, struct str role);
+/* What a role's processes may reach: "full", which narrows nothing, where nobody said. */
+struct str settings_role_network(const struct settings *settings, struct str role);
 /* Effort and sampling of a role; NULL: none is set. */
 const struct model_params *settings_role_params(const struct settings *settings, struct str role);
-/* Estimate for the schemas of these tools in a request. */
-int64_t settings_tool_tokens(const struct settings *settings, const struct list *tools);
 void settings_print(const struct settings *settings, struct jw *w);
 /* Refuses unknown keys and wrong types (CORRUPT: it comes from the log or from config, which
  * checked already). */

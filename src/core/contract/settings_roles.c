@@ -20,12 +20,12 @@ struct str settings_role_schema(const struct settings *settings, struct str role
     return STR_NONE;
 }
 
-enum network settings_role_network(const struct settings *settings, struct str role)
+struct str settings_role_network(const struct settings *settings, struct str role)
 {
     for (size_t i = 0; i < settings->role_network_count; i++)
         if (str_eq(settings->role_networks[i].role, role))
             return settings->role_networks[i].network;
-    return NETWORK_FULL;
+    return STR("full");
 }
 
 const struct model_params *settings_role_params(const struct settings *settings, struct str role)
@@ -106,28 +106,31 @@ static bool role_checks_are_none(const void *at)
     return ((const struct settings *)at)->role_checks_count == 0;
 }
 
-static int network_read(const struct js *value, const char *where, enum network *network,
-                        struct err *err)
+static int network_read(struct arena *arena, const struct js *value, const char *where,
+                        struct str *network, struct err *err)
 {
-    return network_parse(js_str(value), network)
-               ? 0
-               : err_set(err, ERR_CORRUPT, "%s: expected none, relay or full", where);
+    enum network unused;
+    if (!network_parse(js_str(value), &unused))
+        return err_set(err, ERR_CORRUPT, "%s: expected none, relay, full or allow and names",
+                       where);
+    *network = arena_copy(arena, js_str(value));
+    return 0;
 }
 
 static void network_print(struct jw *w, const void *at)
 {
-    jw_text(w, network_text(((const struct settings *)at)->network));
+    jw_str(w, ((const struct settings *)at)->network);
 }
 
 static int network_field_parse(struct arena *arena, const struct js *value, const char *where,
                                void *at, struct err *err)
 {
-    return network_read(value, where, &((struct settings *)at)->network, err);
+    return network_read(arena, value, where, &((struct settings *)at)->network, err);
 }
 
 static bool network_is_none(const void *at)
 {
-    return ((const struct settings *)at)->network == NETWORK_NONE;
+    return str_is(((const struct settings *)at)->network, "none");
 }
 
 static void role_networks_print(struct jw *w, const void *at)
@@ -136,7 +139,7 @@ static void role_networks_print(struct jw *w, const void *at)
     jw_object(w);
     for (size_t i = 0; i < settings->role_network_count; i++) {
         jw_key_str(w, settings->role_networks[i].role);
-        jw_text(w, network_text(settings->role_networks[i].network));
+        jw_str(w, settings->role_networks[i].network);
     }
     jw_end_object(w);
 }
@@ -153,7 +156,7 @@ static int role_networks_parse(struct arena *arena, const struct js *value, cons
     settings->role_networks = arena_alloc(arena, (n + 1) * sizeof *settings->role_networks);
     for (void *i = js_next(value, NULL, &key, &network); i; i = js_next(value, i, &key, &network)) {
         settings->role_networks[done].role = arena_copy(arena, key);
-        if (network_read(network, where, &settings->role_networks[done++].network, err) != 0)
+        if (network_read(arena, network, where, &settings->role_networks[done++].network, err) != 0)
             return -1;
     }
     settings->role_network_count = done;

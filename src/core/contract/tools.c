@@ -5,43 +5,43 @@
 /* Web calls are outward although they only read: after a crash their outcome is unknown and
  * nobody may repeat them silently. */
 const struct tool_info tool_infos[] = {
-    {"read", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, {"read_file"}},
-    {"ls", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, {"list_files", "list_dir"}},
-    {"grep", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, {"search_files"}},
-    {"search", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, {"find_files"}},
-    {"code_search", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, {NULL}},
-    {"overview", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, {NULL}},
-    {"docs_coverage", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, {NULL}},
-    {"plan_files", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, {NULL}},
-    {"git", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, {NULL}},
-    {"git_diff", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, {NULL}},
-    {"skill", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, {NULL}},
-    {"web_fetch", GROUP_READ, EFFECT_OUTWARD, TOOL_ADAPTER, {NULL}},
-    {"web_search", GROUP_READ, EFFECT_OUTWARD, TOOL_ADAPTER, {NULL}},
+    {"read", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, TOOL_COMMON, {"read_file"}},
+    {"ls", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, TOOL_COMMON, {"list_files", "list_dir"}},
+    {"grep", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, TOOL_COMMON, {"search_files"}},
+    {"search", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, TOOL_COMMON, {"find_files"}},
+    {"code_search", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, TOOL_COMMON, {NULL}},
+    {"overview", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, TOOL_SPECIAL, {NULL}},
+    {"docs_coverage", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, TOOL_SPECIAL, {NULL}},
+    {"plan_files", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, TOOL_SPECIAL, {NULL}},
+    {"git", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, TOOL_COMMON, {NULL}},
+    {"git_diff", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, TOOL_COMMON, {NULL}},
+    {"skill", GROUP_READ, EFFECT_PURE, TOOL_ADAPTER, TOOL_COMMON, {NULL}},
+    {"web_fetch", GROUP_READ, EFFECT_OUTWARD, TOOL_ADAPTER, TOOL_COMMON, {NULL}},
+    {"web_search", GROUP_READ, EFFECT_OUTWARD, TOOL_ADAPTER, TOOL_COMMON, {NULL}},
 
-    {"write", GROUP_WRITE, EFFECT_OUTWARD, TOOL_PREPARED, {"write_file"}},
-    {"edit", GROUP_WRITE, EFFECT_OUTWARD, TOOL_PREPARED, {"edit_file"}},
-    {"multi_edit", GROUP_WRITE, EFFECT_OUTWARD, TOOL_PREPARED, {NULL}},
-    {"delete", GROUP_WRITE, EFFECT_OUTWARD, TOOL_PREPARED, {NULL}},
+    {"write", GROUP_WRITE, EFFECT_OUTWARD, TOOL_PREPARED, TOOL_COMMON, {"write_file"}},
+    {"edit", GROUP_WRITE, EFFECT_OUTWARD, TOOL_PREPARED, TOOL_COMMON, {"edit_file"}},
+    {"multi_edit", GROUP_WRITE, EFFECT_OUTWARD, TOOL_PREPARED, TOOL_SPECIAL, {NULL}},
+    {"delete", GROUP_WRITE, EFFECT_OUTWARD, TOOL_PREPARED, TOOL_COMMON, {NULL}},
 
-    {"shell", GROUP_SHELL, EFFECT_OUTWARD, TOOL_ADAPTER, {"run_command"}},
-    {"test", GROUP_SHELL, EFFECT_OUTWARD, TOOL_ADAPTER, {NULL}},
-    {"git_commit", GROUP_COMMIT, EFFECT_OUTWARD, TOOL_ADAPTER, {NULL}},
+    {"shell", GROUP_SHELL, EFFECT_OUTWARD, TOOL_ADAPTER, TOOL_COMMON, {"run_command"}},
+    {"test", GROUP_SHELL, EFFECT_OUTWARD, TOOL_ADAPTER, TOOL_COMMON, {NULL}},
+    {"git_commit", GROUP_COMMIT, EFFECT_OUTWARD, TOOL_ADAPTER, TOOL_COMMON, {NULL}},
 
-    {"spawn", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, {NULL}},
-    {"spawn_await", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, {NULL}},
-    {"spawn_agent", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, {NULL}},
-    {"delegate_task", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, {NULL}},
-    {"fan_out", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, {NULL}},
-    {"delegate", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, {NULL}},
-    {"plan", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, {NULL}},
-    {"agent_status", GROUP_DELEGATE, EFFECT_PURE, TOOL_CORE, {NULL}},
-    {"agent_send", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, {NULL}},
-    {"agent_cancel", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, {NULL}},
-    {"agent_result", GROUP_DELEGATE, EFFECT_PURE, TOOL_CORE, {NULL}},
-    {"agent_merge", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, {NULL}},
+    {"spawn", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, TOOL_COMMON, {NULL}},
+    {"spawn_await", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, TOOL_COMMON, {NULL}},
+    {"spawn_agent", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, TOOL_COMMON, {NULL}},
+    {"delegate_task", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, TOOL_COMMON, {NULL}},
+    {"fan_out", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, TOOL_SPECIAL, {NULL}},
+    {"delegate", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, TOOL_COMMON, {NULL}},
+    {"plan", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, TOOL_COMMON, {NULL}},
+    {"agent_status", GROUP_DELEGATE, EFFECT_PURE, TOOL_CORE, TOOL_COMMON, {NULL}},
+    {"agent_send", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, TOOL_COMMON, {NULL}},
+    {"agent_cancel", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, TOOL_COMMON, {NULL}},
+    {"agent_result", GROUP_DELEGATE, EFFECT_PURE, TOOL_CORE, TOOL_COMMON, {NULL}},
+    {"agent_merge", GROUP_DELEGATE, EFFECT_OUTWARD, TOOL_CORE, TOOL_COMMON, {NULL}},
 
-    {"ask_user", GROUP_ASK, EFFECT_OUTWARD, TOOL_QUESTION, {NULL}},
+    {"ask_user", GROUP_ASK, EFFECT_OUTWARD, TOOL_QUESTION, TOOL_COMMON, {NULL}},
 };
 const size_t tool_info_count = sizeof tool_infos / sizeof tool_infos[0];
 
@@ -70,6 +70,12 @@ struct str tool_normal_name(struct str name)
 {
     const struct tool_info *info = tool_info_find(name);
     return info ? str_from(info->name) : name;
+}
+
+bool tool_is_special(struct str name)
+{
+    const struct tool_info *info = tool_info_find(name);
+    return info != NULL && info->use == TOOL_SPECIAL;
 }
 
 struct list tool_normal_list(struct arena *arena, const struct list *names)

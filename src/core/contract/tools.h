@@ -30,6 +30,9 @@ struct tool_info {
         TOOL_QUESTION
     } kind; /* PREPARED: logs before/after hashes first; CORE: a delegation door; QUESTION: a person's
                answer is its result */
+    /* SPECIAL: agents seldom need it. A child for which nobody chose tools may call it, but is not
+     * told of it (contract_shows_special_tools): every request carries the schemas. */
+    enum { TOOL_COMMON, TOOL_SPECIAL } use;
     const char *aliases[3];
 };
 
@@ -40,6 +43,7 @@ extern const size_t tool_info_count;
 const struct tool_info *tool_info_find(struct str name);
 /* "read_file" → "read"; an unknown name is itself. */
 struct str tool_normal_name(struct str name);
+bool tool_is_special(struct str name);
 struct list tool_normal_list(struct arena *arena, const struct list *names);
 
 #endif

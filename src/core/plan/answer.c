@@ -221,6 +221,9 @@ static void read_step(struct reading_answer *r, struct str key, const struct js 
         answer_words(r->arena, wording_member(value, PART_DEPENDS), LIST_ITEMS_MAX, PLAN_TITLE_MAX);
     step->success_criteria = answer_lines(r->arena, wording_member(value, PART_SUCCESS),
                                           PLAN_CRITERIA_MAX, PLAN_CRITERION_MAX);
+    if (js_kind(js_get(value, "working_directory")) == JS_STRING)
+        step->working_directory =
+            answer_line(r->arena, js_get(value, "working_directory"), PLAN_GLOB_MAX);
     read_tools(r, value, draft);
     step->estimated_calls = answer_number(wording_member(value, PART_CALLS), 1, PLAN_CALLS_MAX);
     step->max_retries = answer_number(wording_member(value, PART_RETRIES), 0, PLAN_RETRIES_MAX);

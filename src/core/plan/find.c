@@ -1,4 +1,4 @@
-/* See find.h. Mended are: a comma before a closing bracket, line breaks and tabs inside of strings, True, False and None. The work
+/* See find.h. Mended are: a comma before a closing bracket, numbers that are too large, line breaks and tabs inside of strings, True, False and None. The work
  * is bounded: text that is full of brackets which lead nowhere is text from some point on. Pure; any thread. */
 #include "core/plan/find.h"
 
@@ -88,6 +88,25 @@ static size_t mend_word(struct str text, size_t at, struct buf *out)
     return end;
 }
 
+static bool is_number_part(char c)
+{
+    return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
+}
+
+/* A number that no JSON reader here takes says nothing, and spoils its field alone. */
+static size_t mend_number(struct str text, size_t at, struct buf *out)
+{
+    struct err unused = ERR_INIT;
+    size_t end = at;
+    while (end < text.n && is_number_part(text.p[end]))
+        end++;
+    struct str number = {text.p + at, end - at};
+    struct js *value = js_parse(number, &unused);
+    buf_str(out, value ? number : STR("null"));
+    js_free(value);
+    return end;
+}
+
 static void mend(struct str text, struct buf *out)
 {
     for (size_t at = 0; at < text.n;) {
@@ -97,6 +116,8 @@ static void mend(struct str text, struct buf *out)
             at = end;
         } else if (is_letter(text.p[at])) {
             at = mend_word(text, at, out);
+        } else if (is_number_part(text.p[at])) {
+            at = mend_number(text, at, out);
         } else {
             if (!is_comma_too_many(text, at))
                 buf_char(out, text.p[at]);

@@ -96,7 +96,7 @@ static bool is_status(struct str text)
 
 /* A step and a plan as they stand in a document. */
 struct step_document {
-    struct str id, title, description, type, role, status;
+    struct str id, title, description, type, role, status, working_directory;
     struct list success_criteria, depends_on, ownership, allowed_tools;
     int64_t estimated_calls, max_retries;
     int requires_approval;
@@ -125,6 +125,8 @@ static const struct record_field step_fields[] = {
      PLAN_STEP_ID_MAX, NULL, NULL},
     {"ownership", RECORD_NAMES_IF_PRESENT, RECORD_OPTIONAL, AT(ownership), 0, PLAN_OWNERSHIP_MAX,
      PLAN_GLOB_MAX, NULL, NULL},
+    {"working_directory", RECORD_LINE, RECORD_OPTIONAL, AT(working_directory), 0, PLAN_GLOB_MAX, 0,
+     NULL, NULL},
     {"allowed_tools", RECORD_NAMES_IF_PRESENT, RECORD_OPTIONAL, AT(allowed_tools), 0,
      PLAN_TOOLS_MAX, REGISTRY_NAME_MAX, NULL, NULL},
     {"estimated_calls", RECORD_COUNT, RECORD_OPTIONAL, AT(estimated_calls), 1, PLAN_CALLS_MAX, 0,
@@ -184,6 +186,7 @@ static void read_step(struct arena *arena, const struct js *value, size_t i, str
         .type = STEP_IMPLEMENTATION,
         .depends_on = document.depends_on,
         .ownership = document.ownership,
+        .working_directory = document.working_directory,
         .allowed_tools = document.allowed_tools,
         .estimated_calls = document.estimated_calls,
         .approval = document.requires_approval ? APPROVAL_NEEDED : APPROVAL_NOT_NEEDED,
@@ -237,6 +240,7 @@ static void print_step(const struct plan_step *step, struct jw *w)
         .success_criteria = step->success_criteria,
         .depends_on = step->depends_on,
         .ownership = step->ownership,
+        .working_directory = step->working_directory,
         .allowed_tools = step->allowed_tools,
         .estimated_calls = step->estimated_calls,
         .max_retries = step->max_retries,

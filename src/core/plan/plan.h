@@ -75,8 +75,9 @@ struct plan_step {
     struct list depends_on;  /* ids of steps */
     size_t *needs;           /* the same as indexes into steps, one for each */
     struct list ownership;   /* globs from the workspace, in normal form; absent: see ownership.h */
-    struct list allowed_tools; /* absent: the role's */
-    int64_t estimated_calls;   /* UNLIMITED: nobody said; see plan_step_calls */
+    struct str working_directory; /* from the workspace; STR_NONE: the workspace itself */
+    struct list allowed_tools;    /* absent: the role's */
+    int64_t estimated_calls;      /* UNLIMITED: nobody said; see plan_step_calls */
     enum { APPROVAL_NOT_NEEDED, APPROVAL_NEEDED } approval;
     int64_t max_retries;     /* UNLIMITED: as config says */
     enum step_status status; /* when the plan was written: pending unless it says more */

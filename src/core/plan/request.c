@@ -13,6 +13,8 @@ void plan_step_request(struct arena *arena, const struct plan *plan, size_t step
     out->title = wanted->title;
     out->success_criteria = wanted->success_criteria;
     out->role = str_from(wanted->role->name);
+    if (wanted->working_directory.n > 0)
+        out->working_directory = wanted->working_directory;
     out->allowed_tools = wanted->allowed_tools;
     out->ownership = ownership_globs(arena, wanted);
     out->step_idx = (int64_t)step;

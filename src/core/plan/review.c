@@ -63,12 +63,13 @@ static void add_findings(struct reading_review *r, const struct js *value)
 
 static bool is_yes(const struct js *value)
 {
-    static const char *const words[] = {"approved", "approve", "pass", "passed", "accepted", "ok"};
+    static const char *const words[] = {"approved", "approve", "pass", "passed",
+                                        "accepted", "ok",      "true", "yes"};
     struct str text = js_str(value);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (answer_same(text, str_from(words[i])))
             return true;
-    return answer_yes(value);
+    return js_bool(value, false); /* no number is a yes */
 }
 
 static void take_verdict(struct reading_review *r, struct str review, const struct js *value)
@@ -82,7 +83,9 @@ static void take_verdict(struct reading_review *r, struct str review, const stru
     /* What was found and has no words is nothing beside a yes, and no yes where nobody says so. */
     bool found = verdict->count > 0 ||
                  (approved == NULL && js_kind(findings) == JS_ARRAY && js_count(findings) > 0);
-    verdict->is = denied || found ? REVIEW_OPEN : REVIEW_APPROVED;
+    /* A verdict that was left out is no yes either. */
+    bool unsaid = approved == NULL && wording_left_out(value, PART_APPROVED);
+    verdict->is = denied || found ? REVIEW_OPEN : unsaid ? REVIEW_NONE : REVIEW_APPROVED;
     if (!denied || verdict->count > 0)
         return;
     struct str why = verdict->summary.n > 0

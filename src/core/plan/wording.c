@@ -112,6 +112,20 @@ const struct js *wording_member(const struct js *object, enum part part)
     return found;
 }
 
+bool wording_left_out(const struct js *object, enum part part)
+{
+    struct str key;
+    const struct js *value;
+    for (void *i = js_next(object, NULL, &key, &value); i; i = js_next(object, i, &key, &value)) {
+        char room[WORD_MAX];
+        struct str name = folded(key, room);
+        for (size_t k = 0; js_kind(value) == JS_NULL && k < NAMES && part_names[part][k]; k++)
+            if (str_is(name, part_names[part][k]))
+                return true;
+    }
+    return false;
+}
+
 bool wording_type(struct str word, enum step_type *type)
 {
     char room[WORD_MAX];

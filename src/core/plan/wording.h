@@ -32,6 +32,8 @@ enum part {
 
 /* The member by the first of its names that the object has, whatever their case and the signs between words; NULL: none. */
 const struct js *wording_member(const struct js *object, enum part part);
+/* The part stands there and is null. */
+bool wording_left_out(const struct js *object, enum part part);
 /* By the beginning of the word: "implement a thing", "Testing". False: the word says nothing. */
 bool wording_type(struct str word, enum step_type *type);
 /* NULL: the word says nothing. */

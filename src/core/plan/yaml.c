@@ -176,6 +176,8 @@ static void print_step(const struct plan_step *step, struct buf *out)
     member(out, 2, "role", str_from(step->role->name));
     members(out, 2, "depends_on", &step->depends_on, EMPTY_LEFT_OUT);
     members(out, 2, "ownership", &step->ownership, EMPTY_TOLD);
+    if (step->working_directory.n > 0)
+        member(out, 2, "working_directory", step->working_directory);
     members(out, 2, "allowed_tools", &step->allowed_tools, EMPTY_TOLD);
     number(out, 2, "estimated_calls", step->estimated_calls);
     if (step->approval == APPROVAL_NEEDED)

@@ -26,6 +26,7 @@ static void add_facts(const struct run *run, const struct agent *child, struct b
     add_line("model asked", contract->model.model, out);
     add_line("model that answered", child->model_effective, out);
     parts_spent(child, out);
+    parts_refused(child, out);
     struct report_input input = report_input_of(child);
     parts_input(&input, out);
     parts_work(child, out);

@@ -3,12 +3,12 @@
 #include "core/contract/money.h"
 #include "core/report/parts.h"
 
-static void add_strings(struct jw *w, const char *key, const struct list *list)
+static void add_strings(struct jw *w, const char *key, struct list list)
 {
     jw_key(w, key);
     jw_array(w);
-    for (size_t i = 0; i < list->n; i++)
-        jw_str(w, list->items[i]);
+    for (size_t i = 0; i < list.n; i++)
+        jw_str(w, list.items[i]);
     jw_end_array(w);
 }
 
@@ -22,13 +22,17 @@ static void add_evidence(struct jw *w, const struct agent *agent)
 {
     jw_key(w, "evidence");
     jw_object(w);
-    add_strings(w, "files_modified", &agent->files_modified);
-    add_strings(w, "files_read", &agent->files_read);
+    add_strings(w, "files_modified", files_list(&agent->files_modified));
+    add_strings(w, "files_read", files_list(&agent->files_read));
     jw_kraw(w, "checks", agent->evidence.n > 0 ? agent->evidence : STR("[]"));
     jw_kint(w, "tool_calls", agent->account.tool_calls);
-    jw_kint(w, "tokens", agent->account.spent.tokens);
-    jw_key(w, "cost_usd");
-    money_print(w, agent->account.spent.cost_nano);
+    jw_key(w, "refused");
+    jw_object(w);
+    jw_kint(w, "count", agent->refused.count);
+    add_strings(w, "reasons", agent->refused.reasons);
+    jw_end_object(w);
+    jw_kint(w, "tokens", budget_billed(&agent->account).tokens);
+    money_spent_json(w, &agent->account);
     struct report_input input = report_input_of(agent);
     jw_key(w, "input");
     report_input_json(&input, w);
@@ -83,7 +87,7 @@ static void add_child(struct jw *w, const struct run *run, const struct agent *c
     jw_kint(w, "step_idx", contract->parent.step_idx);
     jw_kstr(w, "title", contract->step.title);
     jw_kstr(w, "description", contract->step.description);
-    add_strings(w, "success_criteria", &contract->step.success_criteria);
+    add_strings(w, "success_criteria", contract->step.success_criteria);
     jw_ktext(w, "status", life_text(child->life));
     jw_ktext(w, "outcome", outcome_text(child->outcome));
     jw_ktext(w, "gate", contract->outputs.gate == GATE_RUN ? "run" : "parent");

@@ -6,14 +6,6 @@
 
 #define FILES_SHOWN 200
 
-static void add_money(struct buf *out, int64_t nano)
-{
-    struct jw w;
-    jw_init(&w, out);
-    buf_char(out, '$');
-    money_print(&w, nano);
-}
-
 int64_t parts_duration(const struct agent *agent)
 {
     int64_t since = agent->started_at != 0 ? agent->started_at : agent->created_at;
@@ -24,15 +16,25 @@ void parts_spent(const struct agent *agent, struct buf *out)
 {
     int64_t ms = parts_duration(agent);
     buf_printf(out, "- spent: %lld tool calls, %lld tokens, ", (long long)agent->account.tool_calls,
-               (long long)agent->account.spent.tokens);
-    /* Nothing is known about the cost of a model without prices: it adds up to 0. */
-    if (agent->account.spent.cost_nano > 0) {
-        add_money(out, agent->account.spent.cost_nano);
+               (long long)budget_billed(&agent->account).tokens);
+    if (money_spent_text(out, &agent->account))
         buf_text(out, ", ");
-    }
     buf_printf(out, "%lld.%lld s, %lld attempt%s\n", (long long)(ms / 1000),
                (long long)(ms % 1000 / 100), (long long)agent->attempt + 1,
                agent->attempt > 0 ? "s" : "");
+}
+
+void parts_refused(const struct agent *agent, struct buf *out)
+{
+    if (agent->refused.count == 0)
+        return;
+    buf_printf(out, "- refused: %lld call%s\n", (long long)agent->refused.count,
+               agent->refused.count == 1 ? "" : "s");
+    for (size_t i = 0; i < agent->refused.reasons.n; i++) {
+        buf_text(out, "  - ");
+        quote_line(out, agent->refused.reasons.items[i], 400);
+        buf_char(out, '\n');
+    }
 }
 
 void parts_input(const struct report_input *input, struct buf *out)
@@ -74,7 +76,7 @@ void parts_text(const char *heading, struct str text, struct buf *out)
     quote_block(out, text);
 }
 
-static void add_files(const char *heading, const struct list *files, struct buf *out)
+static void add_files(const char *heading, const struct set *files, struct buf *out)
 {
     if (files->n == 0)
         return;
@@ -85,7 +87,8 @@ static void add_files(const char *heading, const struct list *files, struct buf 
         buf_char(out, '\n');
     }
     if (files->n > FILES_SHOWN)
-        buf_printf(out, "- and %zu more\n", files->n - FILES_SHOWN);
+        buf_printf(out, "- and %zu more; `cadre show RUN --report --json` lists all %zu\n",
+                   files->n - FILES_SHOWN, files->n);
 }
 
 static void add_checks(struct str evidence, struct buf *out)

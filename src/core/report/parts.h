@@ -8,6 +8,8 @@
 
 /* "- spent: …": calls, tokens, dollars, time. */
 void parts_spent(const struct agent *agent, struct buf *out);
+/* Calls of it and of agents below it that were refused, and why; nothing where there are none. */
+void parts_refused(const struct agent *agent, struct buf *out);
 /* "- input: …": how much was sent, what of it came from the cache, what that saved. */
 void parts_input(const struct report_input *input, struct buf *out);
 /* "- work: …": what became of its files, with the command for what was kept; nothing where it had no tree. */

@@ -93,6 +93,7 @@ static void add_children(const struct run *run, struct buf *out)
         add_name(child, out);
         buf_printf(out, "\n- outcome: %s\n", outcome_text(child->outcome));
         parts_spent(child, out);
+        parts_refused(child, out);
         struct report_input input = report_input_of(child);
         parts_input(&input, out);
         if (report_stands_alone(child)) {
@@ -133,6 +134,7 @@ void report_run_markdown(const struct run *run, struct buf *out)
     add_gate(run, out);
     add_totals(run, out);
     parts_spent(root, out);
+    parts_refused(root, out);
     struct report_input input = report_input_of_run(run);
     parts_input(&input, out);
     add_result_place(run, root, out);

@@ -18,27 +18,7 @@ bool report_fails_gate(const struct agent *child)
 /* Fills in what stands between < and >. */
 struct str report_path(const struct run *run, const struct agent *child, struct arena *arena)
 {
-    struct str pattern = child->contract.outputs.report_path_pattern;
-    struct buf out;
-    buf_init(&out, 65536);
-    for (size_t i = 0; i < pattern.n;) {
-        struct str rest = {pattern.p + i, pattern.n - i};
-        if (str_starts(rest, STR("<run>"))) {
-            buf_str(&out, run_id(run));
-            i += 5;
-        } else if (str_starts(rest, STR("<agent>"))) {
-            buf_str(&out, child->id);
-            i += 7;
-        } else if (str_starts(rest, STR("<idx>"))) {
-            buf_int(&out, child->contract.parent.step_idx);
-            i += 5;
-        } else {
-            buf_char(&out, pattern.p[i++]);
-        }
-    }
-    struct str path = arena_copy(arena, buf_view(&out));
-    buf_release(&out);
-    return path;
+    return run_report_path(run, child, arena);
 }
 
 struct str report_run_path(const struct run *run, struct arena *arena)

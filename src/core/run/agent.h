@@ -1,7 +1,9 @@
-/* One agent of a run, as state. Only run_apply changes it; others read. Strings live in the agent's arena. */
+/* One agent of a run, as state. Only run_apply changes it: everybody else has it as const, also its calls, plans and tree. Strings live
+ * in the agent's arena. */
 #ifndef CADRE_CORE_RUN_AGENT_H
 #define CADRE_CORE_RUN_AGENT_H
 
+#include "base/set.h"
 #include "core/contract/budget.h"
 #include "core/contract/contract.h"
 #include "core/run/gathered.h"
@@ -59,12 +61,14 @@ struct call {
     struct call_origin origin; /* the server's id of it */
     enum call_state state;
     enum { ANSWER_OPEN, ANSWER_YES, ANSWER_NO } answer; /* of the person who was asked */
-    struct str path, before, after;                     /* of a prepared call */
+    struct str shown;   /* hash of what that person was shown; empty: not known */
+    struct str offered; /* hash of what the question shows; empty: nobody has looked yet */
+    struct str path, before, after;    /* of a prepared call */
     const struct gathering *gathering; /* lives as long as the run; NULL: nothing was read for it */
     struct str result;
     enum tool_outcome outcome;
     enum { CALL_WORKS, CALL_AWAITS_CHILDREN, CALL_AWAITS_JOBS } awaits;
-    struct plan_run *plan;       /* that it carries out; NULL: none (yet) */
+    const struct plan_run *plan; /* that it carries out; NULL: none (yet) */
     struct call_child *children; /* that it made, or jobs that it awaits */
     size_t child_count, child_capacity;
     size_t children_open; /* of those, not ended yet */
@@ -77,6 +81,7 @@ enum timer_kind {
     TIMER_APPROVAL,
     TIMER_CALLS,    /* no deadline: the rest of a reply's calls start */
     TIMER_PATIENCE, /* how long a request is tried again; not shifted: the run parks when it fires */
+    TIMER_QUESTION, /* how long a question waits for `cadre approve`; the run parks when it fires */
     TIMER_COUNT
 };
 extern const char *const timer_names[TIMER_COUNT];
@@ -115,11 +120,13 @@ struct cache_use {
 
 /* The trouble that the agent's current request has with its provider (patience.c). */
 struct patience {
-    int64_t since;  /* the first failure that had to be waited for; 0: none */
-    int64_t waits;  /* before a retry, so far */
-    struct str why; /* the last error */
-    int64_t alike;  /* answers with status 500 and the same body */
-    uint64_t mark;  /* of that body */
+    int64_t since;        /* the first failure that had to be waited for; 0: none */
+    int64_t waits;        /* before a retry, so far */
+    struct str why;       /* the last error */
+    int64_t alike;        /* answers with status 500 and the same body */
+    uint64_t mark;        /* of that body */
+    int64_t breaks;       /* tries of the request that broke without an answer */
+    struct amount broken; /* what was booked for those */
 };
 
 /* A file that two children modified. */
@@ -153,6 +160,9 @@ struct tree {
     uint32_t merging; /* the child that is being merged into it; 0: none is */
 };
 
+#define REFUSED_REASONS_MAX 8
+#define CALLED_MAX 20
+
 struct agent {
     uint32_t no, parent_no;
     struct str id, task_id, parent_call;
@@ -175,7 +185,7 @@ struct agent {
     enum { SUMMARIES_WORK, SUMMARIES_FAIL } summaries; /* the last one asked for could not be had */
     size_t compact_at;     /* index of the message that asks for a summary; 0: none is asked for */
     uint64_t conversation; /* mark over all messages of this attempt */
-    struct call *calls;    /* of the last reply */
+    const struct call *calls; /* of the last reply */
     size_t call_count, calls_open;
     size_t calls_in[CALL_STATES]; /* how many are in each state */
     size_t calls_awaited;         /* running ones that wait for children */
@@ -198,8 +208,13 @@ struct agent {
     struct amount used;     /* by the last request that ended */
     int64_t request_input;  /* estimate that was sent with it */
     int64_t request_output; /* output limit that was sent with it */
-    int64_t context_known;  /* tokens of the conversation as last reported, with the reply */
-    int64_t context_new;    /* estimate for what was added since */
+    int64_t request_most;   /* the limit without what was learnt; 0: nothing lowered it */
+    enum {
+        CUT_NOT,
+        CUT_EARLY
+    } cut; /* EARLY: a learnt limit cut the last reply off; the request is made again */
+    int64_t context_known; /* tokens of the conversation as last reported, with the reply */
+    int64_t context_new;   /* estimate for what was added since */
     /* REBUILT: messages were changed or left out since the last reply, so context_known does not
      * tell which tokens are new: those of the messages behind `booked` are. */
     enum { CONTEXT_GROWS, CONTEXT_REBUILT } context_state;
@@ -218,6 +233,11 @@ struct agent {
         TURNS_LAST
     } turns;                    /* told to wrap up; told that this is the last turn */
     enum outcome limit_outcome; /* why the last turn was given */
+    struct str limit_reached; /* which limit that was, for people; empty in logs that do not tell */
+    /* Limits that nobody set for this agent: they are all that its parent had left. */
+    struct {
+        bool tokens, cost;
+    } inherited;
     /* The circuit breaker of a root whose user can be asked: not reached, asked, and what was answered. */
     enum { PAUSE_AHEAD, PAUSE_ASKED, PAUSE_GO_ON, PAUSE_STOP } pause;
     struct str pause_id; /* names the question */
@@ -226,7 +246,16 @@ struct agent {
     struct str stop_reason;
     enum outcome outcome;
     struct str response, error, model_effective;
-    struct list files_read, files_modified;
+    struct set files_read, files_modified; /* paths as they are shown (base/filename.h) */
+    /* Calls of this agent, and of all below it, that were refused. */
+    struct {
+        int64_t count;
+        struct list reasons; /* each names its tool and stands once; at most REFUSED_REASONS_MAX */
+    } refused;
+    uint32_t *reused; /* agents of others whose results its calls were given; their numbers */
+    size_t reused_count, reused_capacity;
+    struct str *called; /* the first calls of a child of fan_out, as its parent reads them */
+    size_t called_count;
     struct clash *clashes; /* of the files modified, those that another child had modified before */
     size_t clash_count, clash_capacity;
     int64_t input_tokens, output_tokens;
@@ -235,7 +264,9 @@ struct agent {
     int64_t timers[TIMER_COUNT]; /* absolute; 0: not set, or its clock stands still */
     struct {
         bool stands;
-        bool counted;              /* among the parent's children_standing */
+        bool counted;       /* among the parent's children_standing */
+        bool for_answers;   /* it stands while a person is asked: the rules since version 4 */
+        bool steps_blocked; /* by the same rules: steps of its plan wait for approval */
         int64_t left[TIMER_COUNT]; /* of deadlines that stand still; 0: none */
     } clock;                       /* clock.c */
     size_t children_standing;      /* open children whose clocks stand still */
@@ -245,9 +276,9 @@ struct agent {
         HELD_EARLIER
     } held; /* whether the request that is out waits, or was said to wait, for admission */
     struct spent spent;
-    struct tree *tree;  /* NULL: it works in its parent's, and so do its children */
-    uint64_t last_seq;  /* of this agent's events */
-    uint64_t ready_seq; /* when it queued for a slot */
+    const struct tree *tree; /* NULL: it works in its parent's, and so do its children */
+    uint64_t last_seq;       /* of this agent's events */
+    uint64_t ready_seq;      /* when it queued for a slot */
     size_t children_open;
     bool waits_for_budget; /* is in the run's queue */
     size_t plans_made; /* by its calls; most agents make none, and nothing is looked up for them */
@@ -257,6 +288,8 @@ struct agent {
 int64_t agent_deadline(const struct agent *agent, enum timer_kind kind, int64_t now);
 /* Whether the agent works right now on something outside the core. */
 bool agent_busy(const struct agent *agent);
+/* The same paths as a list. */
+struct list files_list(const struct set *files);
 const struct call *agent_call(const struct agent *agent, struct str call_id);
 
 #endif

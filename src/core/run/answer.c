@@ -51,7 +51,7 @@ static size_t problems_of(const struct agent *agent, struct str answer, struct b
     return count;
 }
 
-bool answer_corrected(struct deciding *d, struct agent *agent)
+bool answer_corrected(struct deciding *d, const struct agent *agent)
 {
     struct buf problems;
     if (agent->contract.outputs.schema.p == NULL || agent->corrections >= CORRECTIONS_MAX)

@@ -7,6 +7,51 @@
 #define UNPARSED_BYTES 65536   /* of arguments that are no JSON object, to tell the model */
 #define ADAPTER_JSON_LEVELS 48 /* nesting of what tools and model APIs hand over as JSON */
 
+/* --- size ------------------------------------------------------------------------------------------------------------------- */
+
+/* The most that the text takes in a JSON string. */
+static size_t printed_bytes(struct str text)
+{
+    size_t bytes = text.n;
+    if (text.n * 6 < FACT_BYTES_MAX / 8)
+        return text.n * 6;
+    for (size_t i = 0; i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+        /* A byte that is not UTF-8 becomes a character of three. */
+        bytes += c < 0x20 ? 5 : c == '"' || c == '\\' ? 1 : c >= 0x80 ? 2 : 0;
+    }
+    return bytes;
+}
+
+/* An answer that the log cannot take is an error of its call, and its call alone. What was done stays done: of a merge only the
+ * lists are left out. */
+static struct input bounded(struct deciding *d, const struct input *input)
+{
+    struct input fits = *input;
+    size_t lists = input->files_read.n + input->files_modified.n + input->conflicted_files.n +
+                   input->refused.n + input->network.n + input->evidence.n;
+    size_t bytes = printed_bytes(input->text) + lists;
+    if (bytes <= FACT_BYTES_MAX)
+        return fits;
+    fits.files_read = fits.files_modified = fits.conflicted_files = STR_NONE;
+    fits.refused = fits.network = fits.evidence = STR_NONE;
+    if (input->kind == INPUT_MERGED || input->kind == INPUT_ISOLATED) {
+        fits.text = arena_printf(&d->out->arena,
+                                 "%.*s (the lists of files have %zu bytes and are not logged)",
+                                 STR_FMT(utf8_cut(input->text, OPENING_BYTES)), lists);
+        return fits;
+    }
+    fits.outcome = TOOL_ERROR;
+    fits.checked = input->kind == INPUT_CHECKED ? CHECKED_NOT_RUN : fits.checked;
+    fits.text = arena_printf(&d->out->arena,
+                             "Error: the result of this call has %zu bytes with its lists of "
+                             "files, and a log entry has at most %u. Ask for less.",
+                             bytes, FACT_BYTES_MAX);
+    return fits;
+}
+
+/* --- tools ------------------------------------------------------------------------------------------------------------------ */
+
 /* JSON text from an adapter, or `otherwise`: what does not parse must never get into a log. */
 struct str sound_json(struct str json, struct str otherwise)
 {
@@ -18,7 +63,7 @@ struct str sound_json(struct str json, struct str otherwise)
     return doc != NULL ? json : otherwise;
 }
 
-static void on_prepared(struct deciding *d, struct agent *agent, struct call *call,
+static void on_prepared(struct deciding *d, const struct agent *agent, const struct call *call,
                         const struct input *input)
 {
     if (call->state != CALL_PREPARING)
@@ -31,13 +76,13 @@ static void on_prepared(struct deciding *d, struct agent *agent, struct call *ca
     emit(d, e);
     if (agent->stopping != OUTCOME_NONE) {
         call_finish(d, agent, call, TOOL_ERROR, STR("Error: stopped before anything was changed."));
-        agent_settle_stop(d, agent);
+        agent_continue(d, agent);
         return;
     }
     call_perform(d, agent, call);
 }
 
-static void on_result(struct deciding *d, struct agent *agent, struct call *call,
+static void on_result(struct deciding *d, const struct agent *agent, const struct call *call,
                       const struct input *input)
 {
     if (call->state != CALL_RUNNING && call->state != CALL_PREPARING &&
@@ -49,17 +94,18 @@ static void on_result(struct deciding *d, struct agent *agent, struct call *call
     e->text = input->text;
     if (input->kind == INPUT_RESULT) {
         e->outcome = input->outcome == TOOL_OK ? STR("ok") : STR("error");
+        e->reason = input->reason;
         e->files_read = sound_json(input->files_read, STR_NONE);
         e->files_modified = sound_json(input->files_modified, STR_NONE);
+        e->refused = sound_json(input->refused, STR_NONE);
+        e->network = sound_json(input->network, STR_NONE);
+        e->secrets = input->secrets > 0 ? input->secrets : EVENT_ABSENT;
     }
     emit(d, e);
-    if (agent->stopping != OUTCOME_NONE)
-        agent_settle_stop(d, agent);
-    else
-        calls_advance(d, agent);
+    agent_continue(d, agent);
 }
 
-static void on_facts(struct deciding *d, struct agent *agent, struct call *call,
+static void on_facts(struct deciding *d, const struct agent *agent, const struct call *call,
                      const struct input *input)
 {
     if (call->state != CALL_GATHERING)
@@ -67,17 +113,18 @@ static void on_facts(struct deciding *d, struct agent *agent, struct call *call,
     struct event *e = fact(d, agent->no, EVENT_FACTS_GATHERED);
     e->call_id = keep(d, call->call.id);
     e->files = gathered_log(d, &input->gathering);
+    e->secrets = input->secrets > 0 ? input->secrets : EVENT_ABSENT;
     emit(d, e);
     if (d->failed)
         return;
     if (agent->stopping != OUTCOME_NONE) {
         call_finish(d, agent, call, TOOL_ERROR,
                     STR("Error: stopped before the sub-agent was started."));
-        agent_settle_stop(d, agent);
+        agent_continue(d, agent);
         return;
     }
     delegate_gathered(d, agent, call);
-    calls_advance(d, agent);
+    agent_continue(d, agent);
 }
 
 static void add_usage(struct event *e, const struct usage *usage)
@@ -139,14 +186,42 @@ static struct str calls_json(struct deciding *d, const struct model_reply *reply
     return json;
 }
 
-static void on_reply(struct deciding *d, struct agent *agent, const struct input *input)
+static void on_failure(struct deciding *d, const struct agent *agent, const struct input *input);
+
+/* A reply that the log cannot take is a failed request, which is not asked again. */
+static void on_oversized(struct deciding *d, const struct agent *agent, const struct input *input,
+                         size_t bytes)
 {
     const struct model_reply *reply = input->reply;
+    struct model_failure failure = {.class = ERR_PROVIDER,
+                                    .retry_after_ms = -1,
+                                    .usage = reply->usage,
+                                    .trouble = TROUBLE_FILTERED,
+                                    .server_request = reply->server_request};
+    struct input failed = *input;
+    failure.message = arena_printf(&d->out->arena,
+                                   "the model's answer has %zu bytes, and a log entry has at most "
+                                   "%u; ask for less, or lower the model's max_tokens",
+                                   bytes, FACT_BYTES_MAX);
+    failed.kind = INPUT_FAILURE;
+    failed.reply = NULL;
+    failed.failure = &failure;
+    on_failure(d, agent, &failed);
+}
+
+static void on_reply(struct deciding *d, const struct agent *agent, const struct input *input)
+{
+    const struct model_reply *reply = input->reply;
+    struct str calls = reply->call_count > 0 ? calls_json(d, reply) : STR_NONE;
+    size_t bytes = printed_bytes(reply->text) + calls.n + reply->extras.n;
+    if (bytes > FACT_BYTES_MAX) {
+        on_oversized(d, agent, input, bytes);
+        return;
+    }
     struct event *e = fact(d, agent->no, EVENT_MODEL_REPLIED);
     e->call_id = keep(d, agent->request_id);
     e->text = reply->text;
-    if (reply->call_count > 0)
-        e->calls = calls_json(d, reply);
+    e->calls = calls;
     e->finish = reply->finish;
     e->completeness = reply->completeness == REPLY_CUT ? STR("cut") : STR("whole");
     add_usage(e, &reply->usage);
@@ -156,12 +231,13 @@ static void on_reply(struct deciding *d, struct agent *agent, const struct input
         e->first_token_ms = reply->first_token_ms;
     add_times(e, input);
     e->server_request = reply->server_request;
+    e->notice = notices_untold(d, reply->notice);
     e->extras = sound_json(reply->extras, STR_NONE);
     emit(d, e);
     turn_replied(d, agent, reply);
 }
 
-static void on_failure(struct deciding *d, struct agent *agent, const struct input *input)
+static void on_failure(struct deciding *d, const struct agent *agent, const struct input *input)
 {
     const struct model_failure *failure = input->failure;
     struct event *e = fact(d, agent->no, EVENT_MODEL_FAILED);
@@ -178,8 +254,8 @@ static void on_failure(struct deciding *d, struct agent *agent, const struct inp
     if (failure->needed > 0)
         e->needed = failure->needed;
     e->server_request = failure->server_request;
-    e->error = failure->message;
-    e->partial = failure->partial;
+    e->error = utf8_cut(failure->message, FACT_BYTES_MAX / 16);
+    e->partial = utf8_cut(failure->partial, FACT_BYTES_MAX / 16);
     if (input->sent == REQUEST_UNSENT)
         e->sent = STR("no");
     add_usage(e, &failure->usage);
@@ -196,7 +272,7 @@ static void on_failure(struct deciding *d, struct agent *agent, const struct inp
 }
 
 /* The request waits until its provider may be asked, or waits no longer. */
-static void on_admission(struct deciding *d, struct agent *agent, const struct input *input)
+static void on_admission(struct deciding *d, const struct agent *agent, const struct input *input)
 {
     bool held = input->kind == INPUT_HELD;
     if ((agent->held == HELD_NOW) == held)
@@ -212,6 +288,28 @@ static void on_admission(struct deciding *d, struct agent *agent, const struct i
         patience_held(d, agent);
 }
 
+/* The run parked while the request was out. What it cost is known now, or whether it was ever sent; an answer that came just then is
+ * asked for again. */
+static void on_parked(struct deciding *d, const struct agent *agent, const struct input *input)
+{
+    bool answered = input->kind == INPUT_REPLY;
+    if ((!answered && input->kind != INPUT_FAILURE) || agent->phase != PHASE_ASKING ||
+        !str_eq(agent->request_id, input->call_id))
+        return;
+    struct event *e = fact(d, agent->no, EVENT_MODEL_FAILED);
+    e->call_id = keep(d, agent->request_id);
+    e->class = str_from(err_class_text(ERR_CANCELLED));
+    e->error = STR("the run parked while the request was out; it is asked again");
+    if (!answered && input->sent == REQUEST_UNSENT)
+        e->sent = STR("no");
+    if (!answered && input->failure->http_status > 0)
+        e->http_status = input->failure->http_status;
+    add_usage(e, answered ? &input->reply->usage : &input->failure->usage);
+    add_times(e, input);
+    emit(d, e);
+    turn_settle(d, agent);
+}
+
 struct str failure_shown(struct deciding *d, struct str text, const struct model_failure *failure)
 {
     if (failure->server_request.n == 0)
@@ -220,7 +318,7 @@ struct str failure_shown(struct deciding *d, struct str text, const struct model
                         STR_FMT(failure->server_request));
 }
 
-static void on_checked(struct deciding *d, struct agent *agent, const struct input *input)
+static void on_checked(struct deciding *d, const struct agent *agent, const struct input *input)
 {
     struct event *e = fact(d, agent->no, EVENT_AGENT_CHECKED);
     e->call_id = keep(d, agent->check_id);
@@ -228,14 +326,24 @@ static void on_checked(struct deciding *d, struct agent *agent, const struct inp
     e->text = input->text;
     e->evidence = sound_json(input->evidence, STR_NONE);
     e->files_modified = sound_json(input->files_modified, STR_NONE);
+    e->network = sound_json(input->network, STR_NONE);
+    e->secrets = input->secrets > 0 ? input->secrets : EVENT_ABSENT;
     emit(d, e);
     checks_ended(d, agent, input->checked, input->text);
 }
 
-void answer_take(struct deciding *d, const struct input *input)
+void answer_take(struct deciding *d, const struct input *given)
 {
-    struct agent *agent = run_agent_at(d->run, input->agent_no);
-    if (agent == NULL || d->run->status != RUN_RUNNING)
+    const struct agent *agent = run_agent_at(d->run, given->agent_no);
+    if (agent == NULL)
+        return;
+    struct input fits = bounded(d, given);
+    const struct input *input = &fits;
+    if (d->run->status == RUN_PARKED) {
+        on_parked(d, agent, input);
+        return;
+    }
+    if (d->run->status != RUN_RUNNING)
         return;
     if (input->kind == INPUT_REPLY || input->kind == INPUT_FAILURE || input->kind == INPUT_HELD ||
         input->kind == INPUT_ADMITTED) {
@@ -254,12 +362,16 @@ void answer_take(struct deciding *d, const struct input *input)
             on_checked(d, agent, input);
         return;
     }
+    if (input->kind == INPUT_SHOWN) {
+        consent_shown(d, agent, input);
+        return;
+    }
     if (input->kind == INPUT_ISOLATED || input->kind == INPUT_MERGED) {
         if (tree_busy(agent) && str_eq(agent->tree->id, input->call_id))
             tree_answer(d, agent, input);
         return;
     }
-    struct call *call = agent->phase == PHASE_TOOLS ? call_find(agent, input->call_id) : NULL;
+    const struct call *call = agent->phase == PHASE_TOOLS ? call_find(agent, input->call_id) : NULL;
     if (call == NULL || call->state == CALL_DONE || call->awaits != CALL_WORKS)
         return;
     if (input->kind == INPUT_PREPARED)

@@ -19,7 +19,8 @@ int64_t event_number(int64_t value, int64_t otherwise)
 
 void account_open(struct run *run, struct agent *agent)
 {
-    agent->account.parent = agent->no == 0 ? NULL : &run->agents[agent->parent_no]->account;
+    agent->account.parent =
+        agent->no == 0 ? NULL : &agent_to_change(run, agent->parent_no)->account;
     agent->account.limits = agent->contract.execution.budget;
 }
 
@@ -36,17 +37,26 @@ static int control_take(struct run *run, struct str text, struct err *err)
     return result;
 }
 
+/* What its owner's terminal and sandbox are like. */
+static void owner_facts(struct run *run, const struct event *e)
+{
+    if (e->asker.n > 0)
+        run->asker = asker_parse(e->asker);
+    if (e->walls.n > 0)
+        run->walls = str_is(e->walls, "all") ? WALLS_UP : WALLS_DOWN;
+}
+
 static int apply_run_started(struct run *run, struct agent *agent, const struct event *e,
                              struct err *err)
 {
-    if (run->status != RUN_NEW || agent->no != 0)
+    if (run->status != RUN_NEW || agent->no != 0 || !phase_moves(agent, MOVE_STARTED))
         return apply_out_of_place(e, err);
     run->session_id = arena_copy(&run->arena, e->session_id);
     run->user_id = arena_copy(&run->arena, e->user_id);
     run->workspace_id = arena_copy(&run->arena, e->workspace_id);
     run->workspace_path = arena_copy(&run->arena, e->workspace_path);
     run->task = arena_copy(&run->arena, e->task);
-    run->asker = str_is(e->asker, "terminal") ? ASKER_ROOT_TERMINAL : ASKER_ROOT;
+    owner_facts(run, e);
     struct js *doc = js_parse(e->settings, err);
     if (doc == NULL)
         return -1;
@@ -62,7 +72,6 @@ static int apply_run_started(struct run *run, struct agent *agent, const struct 
         return -1;
     run->status = RUN_RUNNING;
     agent->life = LIFE_RUNNING;
-    agent->phase = PHASE_READY;
     agent->objective = run->task;
     agent->created_at = agent->started_at = e->ts;
     account_open(run, agent);
@@ -73,7 +82,8 @@ static int apply_run_started(struct run *run, struct agent *agent, const struct 
 static int apply_run_ended(struct run *run, struct agent *agent, const struct event *e,
                            struct err *err)
 {
-    if (run->status != RUN_RUNNING || agent->no != 0 || agent->children_open > 0)
+    if (run->status != RUN_RUNNING || agent->no != 0 || agent->children_open > 0 ||
+        !phase_moves(agent, MOVE_ENDED))
         return apply_out_of_place(e, err);
     run->status = e->type == EVENT_RUN_COMPLETED ? RUN_COMPLETED
                   : e->type == EVENT_RUN_FAILED  ? RUN_FAILED
@@ -82,12 +92,17 @@ static int apply_run_ended(struct run *run, struct agent *agent, const struct ev
     run->result = arena_copy(&run->arena, e->result);
     agent->response = arena_copy(&agent->arena, e->response);
     agent->error = arena_copy(&agent->arena, e->error);
-    agent->phase = PHASE_DONE;
     agent->finished_at = e->ts;
     for (int kind = 0; kind < TIMER_COUNT; kind++)
         timer_set(run, agent, (enum timer_kind)kind, 0);
     budget_unqueue(run, agent);
     return 0;
+}
+
+int64_t run_ended_at(const struct run *run, int64_t alive_at)
+{
+    int64_t ended = alive_at > run->slept ? alive_at - run->slept : 0;
+    return ended > run->last_ts ? ended : run->last_ts;
 }
 
 static int apply_run_resumed(struct run *run, struct agent *agent, const struct event *e,
@@ -96,16 +111,18 @@ static int apply_run_resumed(struct run *run, struct agent *agent, const struct 
     if (run->status != RUN_RUNNING && run->status != RUN_PARKED)
         return apply_out_of_place(e, err);
     run->status = RUN_RUNNING;
+    owner_facts(run, e);
     patience_anew(run);
+    if (str_is(e->kind, "forgive"))
+        broken_forgive(run);
     /* Nobody worked while no process owned the run: that time is not the agents'. The last owner may have lived on after its last
-     * event, in a long request: that time is. */
-    int64_t ended = event_number(e->alive_at, 0);
-    if (ended < run->last_ts)
-        ended = run->last_ts;
+     * event, in a long request: that time is. Its sign of life is wall time, its events leave out its sleeps. */
+    int64_t ended = run_ended_at(run, event_number(e->alive_at, 0));
     int64_t unowned = e->ts > ended ? e->ts - ended : 0;
     run->changes++; /* nor is it known what happened to the files meanwhile */
     timers_shift(run, unowned);
     spent_shift(run, unowned);
+    run->slept = 0;
     return 0;
 }
 
@@ -115,6 +132,17 @@ static int apply_run_parked(struct run *run, struct agent *agent, const struct e
     if (agent->no != 0)
         return apply_out_of_place(e, err);
     run->status = RUN_PARKED;
+    return 0;
+}
+
+/* Moves no timer: the owner's time stood still meanwhile. */
+static int apply_run_slept(struct run *run, struct agent *agent, const struct event *e,
+                           struct err *err)
+{
+    int64_t slept = event_number(e->slept_ms, 0);
+    if (agent->no != 0 || slept <= 0 || slept > INT64_MAX - run->slept)
+        return apply_out_of_place(e, err);
+    run->slept += slept;
     return 0;
 }
 
@@ -129,6 +157,7 @@ static apply_fn *const table[EVENT_TYPE_COUNT] = {
     [EVENT_RUN_STARTED] = apply_run_started,
     [EVENT_RUN_RESUMED] = apply_run_resumed,
     [EVENT_RUN_PARKED] = apply_run_parked,
+    [EVENT_RUN_SLEPT] = apply_run_slept,
     [EVENT_RUN_COMPLETED] = apply_run_ended,
     [EVENT_RUN_FAILED] = apply_run_ended,
     [EVENT_RUN_CANCELLED] = apply_run_ended,
@@ -171,6 +200,7 @@ static apply_fn *const table[EVENT_TYPE_COUNT] = {
     [EVENT_TOOL_INTERRUPTED] = apply_call_finished,
     [EVENT_FACTS_GATHERED] = apply_gathered,
     [EVENT_PERMISSION_ASKED] = apply_asked,
+    [EVENT_PERMISSION_SHOWN] = apply_shown,
     [EVENT_PERMISSION_GRANTED] = apply_asked,
     [EVENT_PERMISSION_DENIED] = apply_asked,
     [EVENT_CONTRACT_CLAMPED] = apply_nothing,
@@ -185,20 +215,24 @@ static apply_fn *const table[EVENT_TYPE_COUNT] = {
 
 int run_apply(struct run *run, const struct event *e, struct err *err)
 {
-    struct agent *agent = run_agent_at(run, e->agent_no);
+    struct agent *agent = agent_to_change(run, e->agent_no);
     if (e->type >= EVENT_TYPE_COUNT || e->seq != run->seq + 1 ||
         (agent == NULL) != (e->type == EVENT_SUBAGENT_CREATED))
         return apply_out_of_place(e, err);
     bool opens = e->type == EVENT_RUN_STARTED || e->type == EVENT_INBOX_TAKEN ||
                  (e->type == EVENT_RUN_RESUMED && run->status == RUN_PARKED);
-    if (run->status != RUN_RUNNING && !opens)
+    /* What a parked run aborted still tells what it cost. */
+    bool settles = run->status == RUN_PARKED &&
+                   (e->type == EVENT_MODEL_FAILED || e->type == EVENT_BUDGET_SETTLED);
+    if (run->status != RUN_RUNNING && !opens && !settles)
         return apply_out_of_place(e, err);
     spent_before(run, agent, e);
     if (table[e->type](run, agent, e, err) != 0)
         return -1;
     run->seq = e->seq;
     run->last_ts = e->ts;
-    run->agents[e->agent_no]->last_seq = e->seq;
-    clock_update(run, run->agents[e->agent_no], e->ts);
+    agent = agent_to_change(run, e->agent_no); /* it may have been made by the event */
+    agent->last_seq = e->seq;
+    clock_update(run, agent, e->ts);
     return 0;
 }

@@ -3,6 +3,7 @@
 #ifndef CADRE_CORE_RUN_APPLY_H
 #define CADRE_CORE_RUN_APPLY_H
 
+#include "core/run/phase.h"
 #include "core/run/state.h"
 
 /* agent: the one that the event is about; NULL for the event that makes it. */
@@ -12,6 +13,22 @@ typedef int apply_fn(struct run *run, struct agent *agent, const struct event *e
 int apply_out_of_place(const struct event *e, struct err *err); /* sets err; returns -1 */
 int64_t event_number(int64_t value, int64_t otherwise);         /* for a field that may be absent */
 void account_open(struct run *run, struct agent *agent);
+
+/* What events are about, to be changed. Deciding code has no way to this: its agents and calls are const. */
+static inline struct agent *agent_to_change(const struct run *run, uint32_t no)
+{
+    return (struct agent *)run_agent_at(run, no);
+}
+
+static inline struct call *call_to_change(struct agent *agent, struct str call_id)
+{
+    return (struct call *)call_find(agent, call_id);
+}
+
+static inline struct tree *tree_to_change(struct agent *agent)
+{
+    return (struct tree *)agent->tree;
+}
 
 /* apply_children.c */
 apply_fn apply_created;
@@ -74,6 +91,7 @@ void modified_add(struct run *run, struct agent *agent, struct str files);
 apply_fn apply_call_requested;
 apply_fn apply_prepared;
 apply_fn apply_asked;
+apply_fn apply_shown;
 apply_fn apply_call_finished;
 
 #endif

@@ -15,15 +15,18 @@ static void attempt_reset(struct run *run, struct agent *agent)
     agent->context_known = agent->context_new = agent->overflows = 0;
     agent->context_state = CONTEXT_GROWS;
     agent->booked = 0;
+    agent->cut = CUT_NOT;
     agent->tries = agent->turns_alike = agent->nudges = agent->corrections = 0;
     agent->checks = CHECKS_DUE;
     agent->turns = TURNS_FREE;
     agent->limit_outcome = OUTCOME_NONE;
+    agent->limit_reached = STR_NONE;
     agent->stopping = OUTCOME_NONE;
     agent->stop_reason = STR_NONE;
     agent->request_id = agent->model_now = agent->model_asked = STR_NONE;
     timer_set(run, agent, TIMER_BACKOFF, 0);
     patience_forget(run, agent);
+    broken_keep(agent);
 }
 
 /* The contract as the event has it, in the agent's keeping. An event that was just decided brings it along ready-made. */
@@ -45,7 +48,7 @@ static int contract_take(struct agent *agent, const struct agent *parent, const 
 
 int apply_created(struct run *run, struct agent *unused, const struct event *e, struct err *err)
 {
-    struct agent *parent = run_agent_at(run, (uint32_t)event_number(e->parent_no, UINT32_MAX));
+    struct agent *parent = agent_to_change(run, (uint32_t)event_number(e->parent_no, UINT32_MAX));
     if (unused != NULL || e->agent_no != run->agent_count || parent == NULL ||
         parent->phase != PHASE_TOOLS)
         return apply_out_of_place(e, err);
@@ -71,10 +74,14 @@ int apply_created(struct run *run, struct agent *unused, const struct event *e, 
     if (contract_take(agent, parent, e, err) != 0)
         return -1;
     account_open(run, agent);
+    struct amount left =
+        e->version >= 4 ? budget_left_settled(&parent->account) : budget_left(&parent->account);
+    agent->inherited.tokens = left.tokens == agent->account.limits.tokens;
+    agent->inherited.cost = left.cost_nano == agent->account.limits.cost_nano;
     if (tree_adopt(run, agent, e, err) != 0)
         return -1;
     parent->children_open++;
-    struct call *call = call_find(parent, agent->parent_call);
+    struct call *call = call_to_change(parent, agent->parent_call);
     if (call == NULL)
         return apply_out_of_place(e, err);
     if (e->gathered != EVENT_ABSENT) {
@@ -96,7 +103,7 @@ int apply_created(struct run *run, struct agent *unused, const struct event *e, 
 
 int apply_refused(struct run *run, struct agent *agent, const struct event *e, struct err *err)
 {
-    struct call *call = agent->phase == PHASE_TOOLS ? call_find(agent, e->call_id) : NULL;
+    struct call *call = agent->phase == PHASE_TOOLS ? call_to_change(agent, e->call_id) : NULL;
     if (call == NULL || call->state == CALL_DONE || e->item == EVENT_ABSENT)
         return apply_out_of_place(e, err);
     if (call->awaits == CALL_WORKS)
@@ -109,7 +116,7 @@ int apply_refused(struct run *run, struct agent *agent, const struct event *e, s
 
 int apply_reused(struct run *run, struct agent *agent, const struct event *e, struct err *err)
 {
-    struct call *call = agent->phase == PHASE_TOOLS ? call_find(agent, e->call_id) : NULL;
+    struct call *call = agent->phase == PHASE_TOOLS ? call_to_change(agent, e->call_id) : NULL;
     const struct agent *earlier =
         run_agent_at(run, (uint32_t)event_number(e->earlier_no, UINT32_MAX));
     if (call == NULL || call->state == CALL_DONE || earlier == NULL || earlier->no == 0 ||
@@ -119,13 +126,18 @@ int apply_reused(struct run *run, struct agent *agent, const struct event *e, st
         call->awaits = CALL_AWAITS_CHILDREN;
     call_adopt(agent, call, earlier->no, event_number(e->item, 0));
     call->children[call->child_count - 1].origin = CHILD_REPEATED;
+    if (earlier->parent_no != agent->no) {
+        agent->reused = grow(agent->reused, agent->reused_count, &agent->reused_capacity,
+                             sizeof *agent->reused);
+        agent->reused[agent->reused_count++] = earlier->no;
+    }
     call_move(agent, call, CALL_RUNNING);
     return 0;
 }
 
 int apply_awaiting(struct run *run, struct agent *agent, const struct event *e, struct err *err)
 {
-    struct call *call = agent->phase == PHASE_TOOLS ? call_find(agent, e->call_id) : NULL;
+    struct call *call = agent->phase == PHASE_TOOLS ? call_to_change(agent, e->call_id) : NULL;
     struct js *jobs = js_parse(e->jobs, err);
     if (call == NULL || call->state != CALL_GATHERING || js_count(jobs) == 0) {
         js_free(jobs);
@@ -135,13 +147,13 @@ int apply_awaiting(struct run *run, struct agent *agent, const struct event *e, 
     for (size_t i = 0; i < js_count(jobs); i++) {
         int64_t no = js_int(js_at(jobs, i), -1);
         struct agent *job =
-            no > 0 && no < run->agent_count ? run_agent_at(run, (uint32_t)no) : NULL;
+            no > 0 && no < run->agent_count ? agent_to_change(run, (uint32_t)no) : NULL;
         if (job == NULL)
             continue;
         if (job->tree != NULL)
-            job->tree->turn = TURN_AWAITED;
+            tree_to_change(job)->turn = TURN_AWAITED;
         if (tree_is_there(job) && job->life == LIFE_WAITING_FOR_MERGE)
-            job->phase = PHASE_LEAVING; /* it was held */
+            phase_moves(job, MOVE_AWAITED); /* it was held */
         if (job->phase == PHASE_DONE)
             continue;
         call_adopt(agent, call, job->no, (int64_t)i);
@@ -155,11 +167,10 @@ int apply_awaiting(struct run *run, struct agent *agent, const struct event *e, 
 
 int apply_joining(struct run *run, struct agent *agent, const struct event *e, struct err *err)
 {
-    if (agent->phase == PHASE_DONE || agent->phase == PHASE_JOINING || agent->children_open == 0)
+    if (agent->children_open == 0 || !phase_moves(agent, MOVE_JOINING))
         return apply_out_of_place(e, err);
     agent->joining = outcome_parse(e->outcome);
     agent->joining_error = arena_copy(&agent->arena, e->error);
-    agent->phase = PHASE_JOINING;
     slot_release(run, agent);
     budget_unqueue(run, agent);
     timer_set(run, agent, TIMER_ATTEMPT, 0);
@@ -203,13 +214,13 @@ int apply_started(struct run *run, struct agent *agent, const struct event *e, s
 
 int apply_attempt(struct run *run, struct agent *agent, const struct event *e, struct err *err)
 {
-    if (agent->life != LIFE_RUNNING || agent->no == 0 || agent->children_open > 0)
+    if (agent->life != LIFE_RUNNING || agent->no == 0 || agent->children_open > 0 ||
+        !phase_moves(agent, MOVE_STARTED))
         return apply_out_of_place(e, err);
     attempt_reset(run, agent);
     agent->response = STR_NONE;
     agent->attempt = event_number(e->attempt, 0);
     agent->changes_seen = run->changes;
-    agent->phase = PHASE_READY;
     slot_enqueue(run, agent, e->seq);
     deadline_set(run, agent, TIMER_ATTEMPT, e->ts, agent->contract.execution.attempt_timeout_ms);
     return 0;
@@ -230,14 +241,15 @@ static void call_told(struct call *call, const struct agent *child)
 /* The agent is done. Whoever waits for it has one less to wait for. */
 static void child_done(struct run *run, struct agent *child)
 {
-    struct agent *parent = run->agents[child->parent_no];
-    struct call *call = parent->phase == PHASE_TOOLS ? call_find(parent, child->parent_call) : NULL;
-    child->phase = PHASE_DONE;
+    struct agent *parent = agent_to_change(run, child->parent_no);
+    struct call *call =
+        parent->phase == PHASE_TOOLS ? call_to_change(parent, child->parent_call) : NULL;
+    phase_moves(child, MOVE_ENDED);
     if (call != NULL && call->awaits == CALL_AWAITS_CHILDREN)
         call_told(call, child);
     for (size_t i = 0; parent->calls_for_jobs > 0 && i < parent->call_count; i++) {
         if (parent->calls[i].awaits == CALL_AWAITS_JOBS)
-            call_told(&parent->calls[i], child);
+            call_told((struct call *)&parent->calls[i], child);
     }
 }
 
@@ -253,9 +265,9 @@ int apply_worked(struct run *run, struct agent *agent, const struct event *e, st
     if (!waited)
         agent->context_size = agent->context_known + agent->context_new;
     if (tree_is_there(agent))
-        agent->tree->leaves = worked ? LEAVES_MERGED : LEAVES_KEPT;
+        tree_to_change(agent)->leaves = worked ? LEAVES_MERGED : LEAVES_KEPT;
     if (tree_is_there(agent) && !held)
-        agent->phase = PHASE_LEAVING;
+        phase_moves(agent, MOVE_LEAVING);
     else if (agent->phase != PHASE_DONE)
         child_done(run, agent);
     agent->outcome = outcome_parse(e->outcome);
@@ -265,6 +277,7 @@ int apply_worked(struct run *run, struct agent *agent, const struct event *e, st
     agent->error = arena_copy(&agent->arena, e->error);
     agent->finished_at = e->ts;
     agent->account.kept_back = (struct amount){0, 0};
+    broken_keep(agent);
     slot_release(run, agent);
     budget_unqueue(run, agent);
     for (int kind = 0; kind < TIMER_COUNT; kind++)
@@ -287,7 +300,7 @@ int apply_closed(struct run *run, struct agent *agent, const struct event *e, st
         return -1;
     if (agent->phase != PHASE_DONE)
         child_done(run, agent);
-    run->agents[agent->parent_no]->children_open--;
+    agent_to_change(run, agent->parent_no)->children_open--;
     tree_child_closed(run, agent);
     reuse_learn(run, agent);
     /* A closed child's conversation is in the log; nobody will send it again. */

@@ -4,7 +4,7 @@
 
 static struct call *plan_call(struct agent *agent, const struct event *e)
 {
-    struct call *call = agent->phase == PHASE_TOOLS ? call_find(agent, e->call_id) : NULL;
+    struct call *call = agent->phase == PHASE_TOOLS ? call_to_change(agent, e->call_id) : NULL;
     return call != NULL && call->state != CALL_DONE && str_is(call->call.name, "plan") ? call
                                                                                        : NULL;
 }
@@ -36,13 +36,15 @@ int apply_plan_made(struct run *run, struct agent *agent, const struct event *e,
         return apply_out_of_place(e, err);
     after->states = arena_alloc(&agent->history, count * sizeof *after->states);
     after->reasons = arena_alloc(&agent->history, count * sizeof *after->reasons);
+    after->offered = arena_alloc(&agent->history, count * sizeof *after->offered);
     schedule_init(&after->schedule, &agent->history, &after->plan);
     schedule_states(&after->plan, after->states);
     for (size_t i = 0; i < count; i++)
-        after->reasons[i] = STR_NONE;
+        after->reasons[i] = after->offered[i] = STR_NONE;
     for (size_t i = 0; before != NULL && i < before->plan.count; i++) {
         after->states[i] = before->states[i];
         after->reasons[i] = before->reasons[i];
+        after->offered[i] = before->offered[i];
     }
     call->plan = after;
     agent->plans_made++;
@@ -77,7 +79,7 @@ static void set_deadline(struct run *run, struct agent *agent, const struct step
 int apply_plan_step(struct run *run, struct agent *agent, const struct event *e, struct err *err)
 {
     struct call *call = plan_call(agent, e);
-    struct plan_run *plan = call != NULL ? call->plan : NULL;
+    struct plan_run *plan = call != NULL ? (struct plan_run *)call->plan : NULL;
     int64_t step = event_number(e->item, -1);
     if (plan == NULL || step < 0 || (size_t)step >= plan->plan.count)
         return apply_out_of_place(e, err);
@@ -90,19 +92,34 @@ int apply_plan_step(struct run *run, struct agent *agent, const struct event *e,
     }
     plan->reasons[step] = arena_copy(&agent->history, e->reason);
     set_deadline(run, agent, state, e->ts);
+    agent->clock.steps_blocked = e->version >= 4 && waits_for_approval(agent);
+    return 0;
+}
+
+int apply_shown(struct run *run, struct agent *agent, const struct event *e, struct err *err)
+{
+    int64_t step = event_number(e->item, -1);
+    struct call *call = agent->phase == PHASE_TOOLS ? call_to_change(agent, e->call_id) : NULL;
+    if (call == NULL)
+        return apply_out_of_place(e, err);
+    if (step < 0)
+        call->offered = arena_copy(&agent->history, e->shown);
+    else if (call->plan != NULL && (size_t)step < call->plan->plan.count)
+        call->plan->offered[step] = arena_copy(&agent->history, e->shown);
+    else
+        return apply_out_of_place(e, err);
     return 0;
 }
 
 int apply_directed(struct run *run, struct agent *agent, const struct event *e, struct err *err)
 {
     struct message message = {.role = MESSAGE_ASSISTANT, .text = STR("")};
-    if (agent->no != 0 || agent->phase != PHASE_READY || run->agent_count > 1 ||
-        agent->account.turns > 0)
+    if (agent->no != 0 || run->agent_count > 1 || agent->account.turns > 0 ||
+        !phase_moves(agent, MOVE_DIRECTED))
         return apply_out_of_place(e, err);
     if (calls_open(agent, e, STR_NONE, &message, err) != 0)
         return -1;
     message_push(agent, &message);
     run->directed = true;
-    agent->phase = PHASE_TOOLS;
     return 0;
 }

@@ -11,13 +11,14 @@ static bool comes_before(const struct run *run, const struct agent *child, uint3
 
 int tree_adopt(struct run *run, struct agent *child, const struct event *e, struct err *err)
 {
-    struct tree *tree = run->agents[child->parent_no]->tree;
+    struct tree *tree = tree_to_change(agent_to_change(run, child->parent_no));
     if (!str_is(child->contract.isolation.strategy, "worktree"))
         return 0;
     if (tree == NULL)
         return apply_out_of_place(e, err);
-    child->tree = arena_alloc(&child->arena, sizeof *child->tree);
-    *child->tree = (struct tree){.state = TREE_NONE};
+    struct tree *own = arena_alloc(&child->arena, sizeof *own);
+    *own = (struct tree){.state = TREE_NONE};
+    child->tree = own;
     tree->children =
         grow(tree->children, tree->child_count, &tree->child_capacity, sizeof *tree->children);
     size_t at = tree->child_count++;
@@ -29,7 +30,7 @@ int tree_adopt(struct run *run, struct agent *child, const struct event *e, stru
 
 void tree_child_closed(struct run *run, const struct agent *child)
 {
-    struct tree *tree = run->agents[child->parent_no]->tree;
+    struct tree *tree = tree_to_change(agent_to_change(run, child->parent_no));
     while (child->tree != NULL && tree->first_open < tree->child_count &&
            run->agents[tree->children[tree->first_open]]->life == LIFE_CLOSED)
         tree->first_open++;
@@ -37,7 +38,7 @@ void tree_child_closed(struct run *run, const struct agent *child)
 
 int apply_isolating(struct run *run, struct agent *agent, const struct event *e, struct err *err)
 {
-    struct tree *tree = agent->tree;
+    struct tree *tree = tree_to_change(agent);
     bool lives = agent->life == LIFE_CREATED || agent->life == LIFE_RUNNING;
     bool sound = tree != NULL && (tree->state == TREE_NONE || tree->state == TREE_THERE ||
                                   tree->state == TREE_MAKING);
@@ -57,7 +58,8 @@ int apply_isolating(struct run *run, struct agent *agent, const struct event *e,
         slot_take(run, agent);
     else if (agent->slot == SLOT_QUEUED)
         slot_release(run, agent); /* it queues again when the attempt begins */
-    agent->phase = PHASE_NEW;
+    if (!phase_moves(agent, MOVE_ISOLATING))
+        return apply_out_of_place(e, err);
     budget_unqueue(run, agent);
     timer_set(run, agent, TIMER_ATTEMPT, 0);
     timer_set(run, agent, TIMER_BACKOFF, 0);
@@ -67,7 +69,7 @@ int apply_isolating(struct run *run, struct agent *agent, const struct event *e,
 int apply_worktree_created(struct run *run, struct agent *agent, const struct event *e,
                            struct err *err)
 {
-    struct tree *tree = agent->tree;
+    struct tree *tree = tree_to_change(agent);
     bool shared = str_is(e->strategy, "shared");
     if (tree == NULL || tree->state != TREE_MAKING || !str_eq(tree->id, e->call_id) ||
         (shared && agent->no != 0))
@@ -88,13 +90,13 @@ int apply_worktree_created(struct run *run, struct agent *agent, const struct ev
 
 int apply_merging(struct run *run, struct agent *agent, const struct event *e, struct err *err)
 {
-    struct tree *tree = agent->tree;
+    struct tree *tree = tree_to_change(agent);
     if (tree == NULL || tree->state == TREE_MAKING || tree->state == TREE_GONE ||
         agent->children_open > 0 ||
-        (agent->no == 0 ? agent->phase == PHASE_DONE : agent->phase != PHASE_LEAVING))
+        (agent->no == 0 ? !phase_moves(agent, MOVE_PUT_AWAY) : agent->phase != PHASE_LEAVING))
         return apply_out_of_place(e, err);
     if (agent->no != 0 && tree->leaves == LEAVES_MERGED) {
-        struct tree *into = run->agents[agent->parent_no]->tree;
+        struct tree *into = tree_to_change(agent_to_change(run, agent->parent_no));
         if (into->merging != 0 && into->merging != agent->no)
             return apply_out_of_place(e, err);
         into->merging = agent->no;
@@ -103,7 +105,6 @@ int apply_merging(struct run *run, struct agent *agent, const struct event *e, s
     tree->id = arena_printf(&agent->arena, "m%llu", (unsigned long long)e->seq);
     if (agent->no != 0)
         return 0;
-    agent->phase = PHASE_LEAVING;
     agent->joining = outcome_parse(e->outcome);
     agent->joining_error = arena_copy(&agent->arena, e->error);
     budget_unqueue(run, agent);
@@ -115,10 +116,11 @@ int apply_merging(struct run *run, struct agent *agent, const struct event *e, s
 int apply_worktree_merged(struct run *run, struct agent *agent, const struct event *e,
                           struct err *err)
 {
-    struct tree *tree = agent->tree;
-    if (tree == NULL || tree->state != TREE_LEAVING || !str_eq(tree->id, e->call_id))
+    struct tree *tree = tree_to_change(agent);
+    if (tree == NULL || tree->state != TREE_LEAVING || !str_eq(tree->id, e->call_id) ||
+        (agent->no == 0 && !phase_moves(agent, MOVE_LEFT)))
         return apply_out_of_place(e, err);
-    struct tree *into = run->agents[agent->parent_no]->tree;
+    struct tree *into = tree_to_change(agent_to_change(run, agent->parent_no));
     if (agent->no != 0 && into->merging == agent->no)
         into->merging = 0;
     tree->state = TREE_GONE;
@@ -128,7 +130,5 @@ int apply_worktree_merged(struct run *run, struct agent *agent, const struct eve
         agent->evidence = arena_copy(&agent->arena, e->evidence);
     modified_add(run, agent, e->files_modified);
     run->changes++;
-    if (agent->no == 0)
-        agent->phase = PHASE_READY; /* its end follows */
     return 0;
 }

@@ -26,6 +26,7 @@ int apply_message(struct run *run, struct agent *agent, const struct event *e, s
             agent->compact_at = 0;
         agent->limit_outcome =
             str_is(e->note, "last_turn_timeout") ? OUTCOME_TIMEOUT : OUTCOME_BUDGET_EXCEEDED;
+        agent->limit_reached = arena_copy(&agent->arena, e->reason);
     } else if (str_is(e->note, "compact"))
         agent->compact_at = agent->message_count - 1;
     else if (str_is(e->note, "schema") || str_is(e->note, "check") || str_is(e->note, "verdict"))
@@ -43,6 +44,7 @@ int apply_paused(struct run *run, struct agent *agent, const struct event *e, st
         return apply_out_of_place(e, err);
     agent->pause = PAUSE_ASKED;
     agent->pause_id = arena_copy(&agent->arena, e->call_id);
+    agent->clock.for_answers = e->version >= 4;
     return 0;
 }
 
@@ -59,13 +61,13 @@ int apply_masked(struct run *run, struct agent *agent, const struct event *e, st
     if (e->kept != EVENT_ABSENT)
         context_cut(agent, (size_t)e->kept);
     else
-        context_mask(agent);
+        context_mask(agent, e->version);
     return 0;
 }
 
 int apply_compacted(struct run *run, struct agent *agent, const struct event *e, struct err *err)
 {
-    if (agent->compact_at == 0 || (agent->phase != PHASE_READY && agent->phase != PHASE_TOOLS))
+    if (agent->compact_at == 0 || !phase_moves(agent, MOVE_SUMMARISED))
         return apply_out_of_place(e, err);
     struct str summary = e->text.p != NULL ? e->text : context_summary(agent);
     if (summary.p == NULL)
@@ -74,7 +76,7 @@ int apply_compacted(struct run *run, struct agent *agent, const struct event *e,
     agent->summaries = str_is(e->outcome, "failed") ? SUMMARIES_FAIL : SUMMARIES_WORK;
     agent->tries = 0;
     patience_forget(run, agent);
-    agent->phase = PHASE_READY;
+    broken_keep(agent);
     return 0;
 }
 
@@ -98,13 +100,13 @@ static bool is_new_turn(const struct agent *agent)
 
 int apply_requested(struct run *run, struct agent *agent, const struct event *e, struct err *err)
 {
-    if (agent->phase != PHASE_READY)
+    if (!phase_moves(agent, MOVE_REQUESTED))
         return apply_out_of_place(e, err);
-    agent->phase = PHASE_ASKING;
     agent->held = HELD_NEVER;
     agent->request_id = arena_copy(&agent->history, e->call_id);
     agent->request_input = event_number(e->estimate, 0);
     agent->request_output = event_number(e->output_limit, 0);
+    agent->request_most = event_number(e->output_most, 0);
     agent->reserved = (struct amount){0, 0};
     agent->quoted = (struct amount){event_number(e->tokens, 0), event_number(e->cost_nano, 0)};
     agent->model_asked = arena_copy(&agent->history, e->name);
@@ -168,7 +170,15 @@ static struct amount used_by(const struct run *run, const struct agent *agent,
     return used;
 }
 
-/* A request that ended without a report counts in full, unless it was never sent or was refused before anything was generated. */
+/* What a failed request used is told by a report, or is nothing: it was never sent, or was refused before anything was
+ * generated. Else nobody knows, and it counts in full. */
+static bool failed_is_billed(const struct event *e)
+{
+    return str_is(e->sent, "no") || event_number(e->http_status, 0) >= 300 ||
+           str_is(e->trouble, "overflow") ||
+           (e->input_tokens != EVENT_ABSENT && e->output_tokens != EVENT_ABSENT);
+}
+
 static struct amount used_by_failed(const struct run *run, const struct agent *agent,
                                     const struct event *e)
 {
@@ -176,14 +186,17 @@ static struct amount used_by_failed(const struct run *run, const struct agent *a
         return (struct amount){0, 0};
     if (e->input_tokens != EVENT_ABSENT && e->output_tokens != EVENT_ABSENT)
         return used_by(run, agent, e, e->input_tokens, e->output_tokens, agent->context_known);
-    bool refused = event_number(e->http_status, 0) >= 300 || str_is(e->trouble, "overflow");
-    return refused ? (struct amount){0, 0} : agent->quoted;
+    return failed_is_billed(e) ? (struct amount){0, 0} : agent->quoted;
 }
 
 /* Where something is limited, and in older logs, budget.settled books it. */
-static void request_ended(struct agent *agent, const struct event *e, struct amount used)
+static void request_ended(const struct run *run, struct agent *agent, const struct event *e,
+                          struct amount used)
 {
+    const struct model_settings *model = settings_model(&run->settings, agent->model_asked);
     agent->used = used;
+    if (used.tokens > 0 && model != NULL && !model_is_priced(model))
+        budget_unpriced(&agent->account);
     if (e->version >= 2 && !budget_limited(&agent->account))
         budget_settle(&agent->account, agent->reserved, used);
 }
@@ -246,7 +259,8 @@ int calls_open(struct agent *agent, const struct event *e, struct str provider,
         return -1;
     size_t n = js_count(doc);
     uint64_t turn = 0;
-    agent->calls = arena_alloc(&agent->history, (n + 1) * sizeof *agent->calls);
+    struct call *calls = arena_alloc(&agent->history, (n + 1) * sizeof *calls);
+    agent->calls = calls;
     agent->call_count = agent->calls_open = agent->calls_in[CALL_WAITING] = n;
     message->calls = arena_alloc(&agent->history, (n + 1) * sizeof *message->calls);
     message->origins = arena_alloc(&agent->history, (n + 1) * sizeof *message->origins);
@@ -261,7 +275,7 @@ int calls_open(struct agent *agent, const struct event *e, struct str provider,
         call->name = arena_copy(&agent->history, js_get_str(item, "name"));
         call->arguments = arena_copy(&agent->history, buf_view(&text));
         buf_release(&text);
-        agent->calls[i].call = *call;
+        calls[i].call = *call;
         message->origins[i] = (struct call_origin){
             .id = provider.n > 0 ? arena_copy(&agent->history, js_get_str(item, "id")) : STR_NONE,
             .provider = provider};
@@ -270,7 +284,7 @@ int calls_open(struct agent *agent, const struct event *e, struct str provider,
     js_free(doc);
     origins_settle(agent, message->origins, n);
     for (size_t i = 0; i < n; i++)
-        agent->calls[i].origin = message->origins[i];
+        calls[i].origin = message->origins[i];
     /* Calls in place of a summary are not executed, so they are not a turn. */
     if (e->version >= 3 && agent->compact_at != 0)
         return 0;
@@ -297,7 +311,7 @@ static void count_cache(const struct run *run, struct agent *agent, const struct
 
 int apply_replied(struct run *run, struct agent *agent, const struct event *e, struct err *err)
 {
-    if (agent->phase != PHASE_ASKING)
+    if (!phase_may_move(agent, MOVE_ANSWERED))
         return apply_out_of_place(e, err);
     struct message message = {.role = MESSAGE_ASSISTANT,
                               .text = arena_copy(&agent->history, e->text.p ? e->text : STR(""))};
@@ -305,7 +319,8 @@ int apply_replied(struct run *run, struct agent *agent, const struct event *e, s
     calls_forget(agent);
     const struct model_settings *model = settings_model(&run->settings, agent->model_asked);
     struct str provider = model != NULL ? model_server_name(model) : STR_NONE;
-    if (e->calls.p != NULL && calls_open(agent, e, provider, &message, err) != 0)
+    bool early = output_cut_early(agent, e);
+    if (e->calls.p != NULL && !early && calls_open(agent, e, provider, &message, err) != 0)
         return -1;
     if (e->version >= 3 && message.call_count == 0 && str_is_blank(message.text))
         message.text = STR("");
@@ -319,11 +334,14 @@ int apply_replied(struct run *run, struct agent *agent, const struct event *e, s
             budget_estimate(message.text) + (e->calls.p != NULL ? budget_estimate(e->calls) : 0);
     if (input < 0)
         input = agent->request_input;
-    request_ended(agent, e, used_by(run, agent, e, input, output, agent->context_known));
+    request_ended(run, agent, e, used_by(run, agent, e, input, output, agent->context_known));
     count_cache(run, agent, e);
-    if (message.text.n > 0 || message.call_count > 0)
+    notices_apply(run, e->notice);
+    output_learn(run, agent, e, output);
+    if (!early && (message.text.n > 0 || message.call_count > 0))
         message_push(agent, &message);
-    agent->context_known = input + output;
+    agent->cut = early ? CUT_EARLY : CUT_NOT;
+    agent->context_known = early ? input : input + output;
     agent->context_new = 0;
     agent->context_state = CONTEXT_GROWS;
     agent->booked = agent->message_count;
@@ -335,8 +353,11 @@ int apply_replied(struct run *run, struct agent *agent, const struct event *e, s
     agent->model_now = STR_NONE;
     request_left(run, agent, e);
     patience_forget(run, agent);
+    broken_keep(agent);
     member_answered(run, agent, e->ts);
-    agent->phase = message.call_count > 0 ? PHASE_TOOLS : PHASE_READY;
+    phase_moves(agent, message.call_count > 0 ? MOVE_CALLED : MOVE_ANSWERED);
+    if (early && agent->compact_at == 0)
+        agent->account.turns--; /* asking again is still the same turn */
     if (e->model_effective.n > 0)
         agent->model_effective = arena_copy(&agent->arena, e->model_effective);
     if (message.text.n > 0)
@@ -384,9 +405,13 @@ static void window_learn(struct run *run, const struct agent *agent, const struc
 int apply_failed_request(struct run *run, struct agent *agent, const struct event *e,
                          struct err *err)
 {
-    if (agent->phase != PHASE_ASKING)
+    if (!phase_may_move(agent, MOVE_ANSWERED))
         return apply_out_of_place(e, err);
-    request_ended(agent, e, used_by_failed(run, agent, e));
+    struct amount used = used_by_failed(run, agent, e);
+    request_ended(run, agent, e, used);
+    if (!failed_is_billed(e))
+        budget_unbilled(&agent->account, used);
+    broken_add(agent, e, used);
     enum err_class class = err_class_parse(e->class);
     bool overflow = str_is(e->trouble, "overflow"), refits = overflow && turn_refits(agent);
     if (overflow)
@@ -399,7 +424,7 @@ int apply_failed_request(struct run *run, struct agent *agent, const struct even
     if ((refits || class == ERR_CANCELLED) && is_new_turn(agent))
         agent->account.turns--; /* nothing was answered: asking again is still the same turn */
     request_left(run, agent, e);
-    agent->phase = e->retry_at != EVENT_ABSENT ? PHASE_BACKOFF : PHASE_READY;
+    phase_moves(agent, e->retry_at != EVENT_ABSENT ? MOVE_DELAYED : MOVE_ANSWERED);
     if (e->retry_at != EVENT_ABSENT)
         timer_set(run, agent, TIMER_BACKOFF, e->retry_at);
     if (e->version >= 3) {
@@ -425,8 +450,8 @@ int apply_timer(struct run *run, struct agent *agent, const struct event *e, str
             timer_set(run, agent, (enum timer_kind)kind, rest > e->ts ? rest : 0);
             if (agent->stopping == OUTCOME_NONE && (kind == TIMER_WALL || kind == TIMER_ATTEMPT))
                 agent->spent.timer = (enum timer_kind)kind;
-            if (kind == TIMER_BACKOFF && agent->phase == PHASE_BACKOFF)
-                agent->phase = PHASE_READY;
+            if (kind == TIMER_BACKOFF)
+                phase_moves(agent, MOVE_RETRIED); /* else nothing waits for it any more */
             return 0;
         }
     }

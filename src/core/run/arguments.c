@@ -29,11 +29,14 @@ int argument_number(const struct js *object, const char *key, double scale, int6
     enum js_kind kind = js_kind(value);
     if (kind == JS_ABSENT || kind == JS_NULL)
         return 0;
-    if (kind != JS_INT && kind != JS_REAL)
+    double number;
+    if (!js_number(value, &number))
         return err_set(err, ERR_USAGE, "%s must be a number, not %s", key, js_kind_words(kind));
-    double number = js_real(value, 0) * scale;
+    number *= scale;
     if (!(number > -1e15 && number < 1e15))
         return err_set(err, ERR_USAGE, "%s is out of range", key);
+    if (scale == 1 && (double)(int64_t)number != number)
+        return err_set(err, ERR_USAGE, "%s must be a whole number, not %g", key, number);
     *out = (int64_t)number;
     if (*out == 0 && number > 0)
         *out = 1; /* a limit below the smallest unit is a limit still */
@@ -106,6 +109,10 @@ int argument_budget(const struct js *arguments, struct limits *asked, struct err
     const struct js *budget = js_get(arguments, "budget");
     enum js_kind kind = js_kind(budget);
     if (kind == JS_ABSENT || kind == JS_NULL)
+        return 0;
+    struct err not_a_number = ERR_INIT;
+    if (kind == JS_STRING &&
+        argument_number(arguments, "budget", 1, &asked->tool_calls, &not_a_number) == 0)
         return 0;
     if (kind == JS_INT || kind == JS_REAL)
         return argument_number(arguments, "budget", 1, &asked->tool_calls, err);

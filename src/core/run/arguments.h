@@ -7,7 +7,8 @@
 #include "core/contract/contract.h"
 
 int argument_text(const struct js *object, const char *key, struct str *out, struct err *err);
-/* A whole number in a safe range after scaling: "abc", NaN and 1e300 never become "unlimited". */
+/* A number in a safe range after scaling, whole where the scale is 1; "5" is taken for 5. "abc", NaN and 1e300 never become
+ * "unlimited". */
 int argument_number(const struct js *object, const char *key, double scale, int64_t *out,
                     struct err *err);
 /* "effort": one of effort_names. */

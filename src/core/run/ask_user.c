@@ -27,7 +27,7 @@ static int check(struct deciding *d, const struct js *arguments, struct err *err
     return 0;
 }
 
-static void start(struct deciding *d, struct agent *agent, struct call *call,
+static void start(struct deciding *d, const struct agent *agent, const struct call *call,
                   const struct js *arguments)
 {
     struct err why = ERR_INIT;
@@ -37,7 +37,7 @@ static void start(struct deciding *d, struct agent *agent, struct call *call,
         call_ask(d, agent, call);
 }
 
-const struct door_ops door_ask_user = {start, NULL, NULL};
+const struct door_ops door_ask_user = {start, NULL, NULL, NULL};
 
 bool call_is_question(const struct call *call)
 {
@@ -48,11 +48,11 @@ bool call_is_question(const struct call *call)
 void inbox_answer(struct deciding *d, const struct js *body)
 {
     int64_t no = js_get_int(body, "agent_no", -1);
-    struct agent *agent =
+    const struct agent *agent =
         no >= 0 && no < d->run->agent_count ? run_agent_at(d->run, (uint32_t)no) : NULL;
-    struct call *call = agent != NULL && agent->phase == PHASE_TOOLS
-                            ? call_find(agent, js_get_str(body, "call_id"))
-                            : NULL;
+    const struct call *call = agent != NULL && agent->phase == PHASE_TOOLS
+                                  ? call_find(agent, js_get_str(body, "call_id"))
+                                  : NULL;
     if (call == NULL || call->state != CALL_ASKED || !call_is_question(call) ||
         agent->stopping != OUTCOME_NONE)
         return;
@@ -65,5 +65,5 @@ void inbox_answer(struct deciding *d, const struct js *body)
         call_finish(d, agent, call, TOOL_OK, STR("(the person gave an empty answer)"));
     else
         call_finish(d, agent, call, TOOL_OK, keep(d, text));
-    calls_advance(d, agent);
+    agent_continue(d, agent);
 }

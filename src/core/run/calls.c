@@ -2,6 +2,7 @@
  * back all behind it, so that the order that the model wrote is the order that the files see. Pure. */
 #include "base/json.h"
 #include "base/utf8.h"
+#include "core/run/continue.h"
 #include "core/run/plan_run.h"
 
 #define RESULT_BYTES_MIN 2000
@@ -11,7 +12,7 @@
 #define VALUES_SHOWN 16
 #define STARTED_AT_ONCE 128 /* calls of one reply */
 
-void call_finish(struct deciding *d, struct agent *agent, struct call *call,
+void call_finish(struct deciding *d, const struct agent *agent, const struct call *call,
                  enum tool_outcome outcome, struct str text)
 {
     struct event *e = draft(d, agent->no, EVENT_TOOL_FINISHED);
@@ -21,7 +22,7 @@ void call_finish(struct deciding *d, struct agent *agent, struct call *call,
     emit(d, e);
 }
 
-void calls_decline(struct deciding *d, struct agent *agent, struct str why)
+void calls_decline(struct deciding *d, const struct agent *agent, struct str why)
 {
     for (size_t i = 0; !d->failed && agent->phase == PHASE_TOOLS && i < agent->call_count; i++)
         call_finish(d, agent, &agent->calls[i], TOOL_ERROR, why);
@@ -102,7 +103,7 @@ static void show_arguments(struct deciding *d, struct event *e, struct str argum
     js_free(doc);
 }
 
-static void requested(struct deciding *d, struct agent *agent, struct call *call)
+static void requested(struct deciding *d, const struct agent *agent, const struct call *call)
 {
     struct event *e = draft(d, agent->no, EVENT_TOOL_REQUESTED);
     e->call_id = keep(d, call->call.id);
@@ -112,7 +113,7 @@ static void requested(struct deciding *d, struct agent *agent, struct call *call
 }
 
 /* The effect of a call that is under way, by its state. */
-static void start_effect(struct deciding *d, struct agent *agent, struct call *call,
+static void start_effect(struct deciding *d, const struct agent *agent, const struct call *call,
                          enum effect_kind kind)
 {
     const struct tool_info *info = tool_info_find(call->call.name);
@@ -125,17 +126,19 @@ static void start_effect(struct deciding *d, struct agent *agent, struct call *c
     effect->path = keep(d, call->path);
     effect->before = keep(d, call->before);
     effect->after = keep(d, call->after);
+    effect->shown = keep(d, call->shown);
     effect->max_result = call_result_bytes(d->run, agent);
     effect_seal(d, effect);
 }
 
-void call_perform(struct deciding *d, struct agent *agent, struct call *call)
+void call_perform(struct deciding *d, const struct agent *agent, const struct call *call)
 {
     if (!d->failed)
         start_effect(d, agent, call, EFFECT_TOOL);
 }
 
-static void deny(struct deciding *d, struct agent *agent, struct call *call, const char *reason)
+static void deny(struct deciding *d, const struct agent *agent, const struct call *call,
+                 const char *reason)
 {
     requested(d, agent, call);
     struct event *e = draft(d, agent->no, EVENT_PERMISSION_DENIED);
@@ -178,7 +181,20 @@ void call_ask(struct deciding *d, const struct agent *agent, const struct call *
     effect_seal(d, effect);
 }
 
-static void start(struct deciding *d, struct agent *agent, struct call *call)
+void call_ask_permission(struct deciding *d, const struct agent *agent, const struct call *call)
+{
+    enum asker asker = call_facts(d->run, agent, call->call.name).asker;
+    struct event *e = draft(d, agent->no, EVENT_PERMISSION_ASKED);
+    e->call_id = keep(d, call->call.id);
+    e->tool = keep(d, call->call.name);
+    e->asker = str_from(asker_text(asker));
+    show_arguments(d, e, call->call.arguments);
+    emit(d, e);
+    if (!d->failed && asker != ASKER_NOBODY)
+        call_ask(d, agent, call);
+}
+
+static void start(struct deciding *d, const struct agent *agent, const struct call *call)
 {
     struct err why = ERR_INIT;
     if (turn_pauses(d, agent))
@@ -198,8 +214,10 @@ static void start(struct deciding *d, struct agent *agent, struct call *call)
              "one of your tools");
         return;
     }
-    enum permission permission = contract_permits(&agent->contract, call->call.name, &why);
-    if (permission < PERMIT_ASK) {
+    enum permission permission = call->answer == ANSWER_YES
+                                     ? PERMIT_ALLOW
+                                     : call_judge(d->run, agent, call->call.name, &why);
+    if (permission == PERMIT_DENY) {
         say_depth(d->run, agent, call, &why);
         deny(d, agent, call, why.message);
         return;
@@ -214,13 +232,8 @@ static void start(struct deciding *d, struct agent *agent, struct call *call)
                          STR_FMT(utf8_cut(text, UNPARSED_SHOWN))));
         return;
     }
-    if (permission == PERMIT_ASK && call->answer != ANSWER_YES) {
-        struct event *e = draft(d, agent->no, EVENT_PERMISSION_ASKED);
-        e->call_id = keep(d, call->call.id);
-        e->tool = keep(d, call->call.name);
-        show_arguments(d, e, call->call.arguments);
-        emit(d, e);
-        call_ask(d, agent, call);
+    if (permission == PERMIT_ASK) {
+        call_ask_permission(d, agent, call);
         return;
     }
     requested(d, agent, call);
@@ -247,12 +260,15 @@ static void hold_the_rest(struct deciding *d, const struct agent *agent)
     emit(d, e);
 }
 
-void calls_advance(struct deciding *d, struct agent *agent)
+void calls_advance(struct deciding *d, const struct agent *agent)
 {
     bool job_coming = false;
     size_t started = 0;
+    /* Who had to be asked about goes on with a slot; schedule() comes back here when one is free. */
+    if (agent->slot == SLOT_QUEUED && !slot_is_free(d->run))
+        return;
     /* A root that only talks needs no tree. */
-    if (agent->phase == PHASE_TOOLS && agent->stopping == OUTCOME_NONE && tree_wanted(d, agent, 0))
+    if (tree_wanted(d, agent, 0))
         return;
     size_t open =
         0; /* all calls before this one are done; looked up anew, because a call may end earlier ones */
@@ -261,7 +277,7 @@ void calls_advance(struct deciding *d, struct agent *agent)
     for (size_t i = 0; waiting > 0 && !d->failed && agent->phase == PHASE_TOOLS &&
                        agent->stopping == OUTCOME_NONE && i < agent->call_count;
          i++) {
-        struct call *call = &agent->calls[i];
+        const struct call *call = &agent->calls[i];
         /* Thousands of spawns may wait behind the first: no more is looked at than this. */
         if (job_coming && call->state == CALL_WAITING && concerns_jobs(call))
             continue;
@@ -283,19 +299,14 @@ void calls_advance(struct deciding *d, struct agent *agent)
             job_coming |= str_is(call->call.name, "spawn");
         }
     }
-    if (d->failed)
-        return;
-    if (agent->stopping != OUTCOME_NONE)
-        agent_settle_stop(d, agent);
-    else if (agent->phase == PHASE_READY && (agent->no == 0 || agent->slot == SLOT_HELD))
-        turn_advance(d, agent);
 }
 
-void call_resume(struct deciding *d, struct agent *agent, struct call *call)
+void call_resume(struct deciding *d, const struct agent *agent, const struct call *call)
 {
     const struct tool_info *info = tool_info_find(call->call.name);
     if (call->plan != NULL && call->state == CALL_RUNNING && agent->stopping == OUTCOME_NONE)
         plan_ask_again(d, agent, call);
+    delegate_resume(d, agent, call);
     if (call->state == CALL_DONE || call->state == CALL_WAITING || call->awaits != CALL_WORKS)
         return;
     bool stopping = agent->stopping != OUTCOME_NONE;
@@ -304,7 +315,7 @@ void call_resume(struct deciding *d, struct agent *agent, struct call *call)
     } else if (stopping) {
         call_finish(d, agent, call, TOOL_ERROR, STR("Error: stopped before it ended."));
     } else if (call->state == CALL_ASKED) {
-        call_ask(d, agent, call);
+        call_ask_again(d, agent, call);
     } else if (call->state == CALL_GATHERING) {
         delegate_call(d, agent, call);
     } else if (call->state == CALL_PREPARING) {

@@ -12,7 +12,14 @@ struct hash chain_start(struct str run_id)
     return hasher_end(&h);
 }
 
-struct hash chain_next(const struct hash *previous, const struct event_row *row,
+/* No call and a call without a name are two things. */
+static void add_optional(struct hasher *h, struct str text)
+{
+    hasher_u64(h, text.p != NULL);
+    hasher_str(h, text);
+}
+
+struct hash chain_next(const struct hash *previous, const struct event_row *row, uint64_t epoch,
                        const struct hash *payload_hash)
 {
     struct hasher h;
@@ -24,5 +31,11 @@ struct hash chain_next(const struct hash *previous, const struct event_row *row,
     hasher_str(&h, row->type);
     hasher_u64(&h, row->version);
     hasher_add(&h, payload_hash->bytes, sizeof payload_hash->bytes);
+    if (row->version >= CHAIN_2_FROM) {
+        hasher_u64(&h, row->cause_seq);
+        hasher_u64(&h, epoch);
+        add_optional(&h, row->call_id);
+        hasher_str(&h, row->summary);
+    }
     return hasher_end(&h);
 }

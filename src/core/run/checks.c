@@ -22,7 +22,8 @@ struct str checks_json(struct deciding *d, const struct list *checks)
     return json;
 }
 
-static void begin(struct deciding *d, struct agent *agent, enum outcome outcome, struct str error)
+static void begin(struct deciding *d, const struct agent *agent, enum outcome outcome,
+                  struct str error)
 {
     struct str checks = checks_json(d, &agent->contract.outputs.checks);
     struct event *e = draft(d, agent->no, EVENT_AGENT_CHECKING);
@@ -39,7 +40,7 @@ static void begin(struct deciding *d, struct agent *agent, enum outcome outcome,
     effect_seal(d, effect);
 }
 
-bool checks_begin(struct deciding *d, struct agent *agent, const struct ending *ending)
+bool checks_begin(struct deciding *d, const struct agent *agent, const struct ending *ending)
 {
     if (agent->contract.outputs.checks.n == 0 || agent->checks == CHECKS_PASSED ||
         agent->stopping != OUTCOME_NONE || !ending_worked(ending->outcome))
@@ -48,7 +49,7 @@ bool checks_begin(struct deciding *d, struct agent *agent, const struct ending *
     return true;
 }
 
-void checks_resume(struct deciding *d, struct agent *agent)
+void checks_resume(struct deciding *d, const struct agent *agent)
 {
     if (agent->stopping == OUTCOME_NONE) {
         begin(d, agent, agent->joining, keep(d, agent->joining_error));
@@ -59,17 +60,18 @@ void checks_resume(struct deciding *d, struct agent *agent)
     e->outcome = STR("not_run");
     e->text = STR("Error: stopped before they ended.");
     emit(d, e);
-    agent_settle_stop(d, agent);
+    agent_continue(d, agent);
 }
 
-void checks_ended(struct deciding *d, struct agent *agent, enum checked checked, struct str text)
+void checks_ended(struct deciding *d, const struct agent *agent, enum checked checked,
+                  struct str text)
 {
     bool last = agent->turns == TURNS_LAST || agent->corrections >= CORRECTIONS_MAX;
     struct str said = utf8_cut(text, ERROR_BYTES);
     if (d->failed)
         return;
     if (agent->stopping != OUTCOME_NONE) {
-        agent_settle_stop(d, agent);
+        agent_continue(d, agent);
     } else if (checked == CHECKED_OK) {
         agent_finish(d, agent, agent->joining, keep(d, agent->joining_error));
     } else if (checked == CHECKED_NOT_RUN || last) {
@@ -84,7 +86,6 @@ void checks_ended(struct deciding *d, struct agent *agent, enum checked checked,
                                  "Your work does not pass its checks. %.*s\nMake it pass, then "
                                  "answer again.",
                                  STR_FMT(text)));
-        if (!d->failed && (agent->no == 0 || agent->slot == SLOT_HELD))
-            turn_advance(d, agent);
+        agent_continue(d, agent);
     }
 }

@@ -4,8 +4,11 @@
 #include "core/run/door.h"
 
 #define GATHERED_BYTES_MAX 65536
+/* The number of a line takes some bytes more than an empty line. */
+#define NUMBERED_BYTES_MAX (12 * CONTEXT_BYTES_MAX)
 
-void door_refuse(struct deciding *d, struct agent *agent, struct call *call, const struct err *why)
+void door_refuse(struct deciding *d, const struct agent *agent, const struct call *call,
+                 const struct err *why)
 {
     if (why->class == ERR_DENIED || why->class == ERR_BUDGET) {
         struct event *e = draft(d, agent->no, EVENT_PERMISSION_DENIED);
@@ -20,25 +23,25 @@ void door_refuse(struct deciding *d, struct agent *agent, struct call *call, con
 }
 
 static void gather_with(struct deciding *d, const struct agent *agent, const struct call *call,
-                        struct str paths, struct str tool)
+                        struct str paths, struct str tool, int64_t bytes)
 {
     struct effect *effect = effect_add(d, EFFECT_GATHER, EFFECT_PURE, agent, call->call.id);
     effect->tool = tool;
     effect->arguments = keep(d, paths);
-    effect->max_result = GATHERED_BYTES_MAX;
+    effect->max_result = bytes;
     effect_seal(d, effect);
 }
 
 void door_gather(struct deciding *d, const struct agent *agent, const struct call *call,
                  struct str paths)
 {
-    gather_with(d, agent, call, paths, STR("read"));
+    gather_with(d, agent, call, paths, STR("read"), NUMBERED_BYTES_MAX);
 }
 
 void door_gather_texts(struct deciding *d, const struct agent *agent, const struct call *call,
                        struct str paths)
 {
-    gather_with(d, agent, call, paths, STR(""));
+    gather_with(d, agent, call, paths, STR(""), GATHERED_BYTES_MAX);
 }
 
 /* --- making one --------------------------------------------------------------------------------------------------------- */
@@ -86,12 +89,22 @@ static void repeat(struct deciding *d, const struct agent *parent, const struct 
     emit(d, e);
 }
 
-int child_make(struct deciding *d, struct agent *parent, const struct call *call,
+/* What stands behind the task in the child's first message. */
+static int64_t passed_tokens(const struct delegation *request, const struct call *call)
+{
+    const struct gathering *files = request->context_files.n > 0 ? call->gathering : NULL;
+    int64_t tokens = budget_estimate(request->context);
+    for (size_t i = 0; files != NULL && i < files->count; i++)
+        tokens += budget_estimate(files->files[i].text) + budget_estimate(files->files[i].path);
+    return tokens;
+}
+
+int child_make(struct deciding *d, const struct agent *parent, const struct call *call,
                const struct delegation *request, int64_t item, struct err *err)
 {
-    struct run *run = d->run;
+    const struct run *run = d->run;
     struct id id = id_derive(d->now, parent->id, run->seq + 1);
-    struct amount left = budget_left(&parent->account);
+    struct amount left = budget_left_settled(&parent->account);
     struct facts facts = {.run_id = run->id,
                           .session_id = run->session_id,
                           .parent_agent_id = parent->id,
@@ -101,8 +114,9 @@ int child_make(struct deciding *d, struct agent *parent, const struct call *call
                           .remaining_tokens = left.tokens,
                           .remaining_cost_nano = left.cost_nano,
                           .remaining_wall_ms = wall_left(d, parent),
+                          .passed_tokens = passed_tokens(request, call),
                           .ordinal = run->agent_count,
-                          .asker = ASKER_CHILD};
+                          .asker = run->asker};
     struct contract contract;
     struct arena *passing = &d->out->passing;
     arena_reset(passing);
@@ -153,7 +167,7 @@ void child_stamp(const struct agent *agent, struct event *e)
 }
 
 /* Its first message. A long task stands in the log already: the event then has the brief alone. */
-static void add_task(struct deciding *d, struct agent *agent)
+static void add_task(struct deciding *d, const struct agent *agent)
 {
     struct buf text;
     buf_init(&text, SIZE_MAX / 4);
@@ -171,7 +185,7 @@ static void add_task(struct deciding *d, struct agent *agent)
     emit(d, e);
 }
 
-void child_attempt(struct deciding *d, struct agent *agent, int64_t attempt)
+void child_attempt(struct deciding *d, const struct agent *agent, int64_t attempt)
 {
     struct event *e = draft(d, agent->no, EVENT_SUBAGENT_ATTEMPT);
     child_stamp(agent, e);
@@ -184,15 +198,19 @@ void child_attempt(struct deciding *d, struct agent *agent, int64_t attempt)
         .door = agent->contract.receipt.door, .task = agent->objective, .prompt = agent->prompt};
     buf_init(&text, SIZE_MAX / 4);
     contract_prompt(&agent->contract, &request, d->run->workspace_path, &text);
+    if (list_has(&agent->contract.permissions.allowed_tools, STR("delegate")) &&
+        d->run->control.registry.count > 0) {
+        buf_char(&text, '\n');
+        registry_prompt(&d->run->control.registry, &text);
+    }
     message_add(d, agent, "system", NULL, keep(d, buf_view(&text)));
     buf_release(&text);
     add_task(d, agent);
-    if (agent->slot == SLOT_HELD)
-        turn_advance(d,
-                     agent); /* else it awaited children when it failed, and queues like anybody */
+    due_continue(
+        d, agent); /* one that awaited children when it failed queues for a slot like anybody */
 }
 
-void child_start(struct deciding *d, struct agent *agent)
+void child_start(struct deciding *d, const struct agent *agent)
 {
     if (tree_wanted(d, agent, 0))
         return; /* it starts when the tree is there */
@@ -215,11 +233,6 @@ void child_start(struct deciding *d, struct agent *agent)
 struct ending ending_of(const struct agent *child)
 {
     return (struct ending){child->outcome, child->response, child->error};
-}
-
-const struct agent *child_repeated(const struct deciding *d, const struct call *call)
-{
-    return run_agent_at(d->run, call->children[call->child_count - 1].no);
 }
 
 struct str door_share(struct deciding *d, const struct agent *agent, struct str text, size_t count)
@@ -251,14 +264,12 @@ bool ending_worked(enum outcome outcome)
     return outcome == OUTCOME_COMPLETED || outcome == OUTCOME_BUDGET_EXCEEDED;
 }
 
-struct agent *child_named(const struct deciding *d, const struct agent *agent, struct str id,
-                          struct err *err)
+const struct agent *child_named(const struct deciding *d, const struct agent *agent, struct str id,
+                                struct err *err)
 {
-    for (uint32_t no = d->run->agent_count; no-- > 1;) {
-        struct agent *child = d->run->agents[no];
-        if (child->parent_no == agent->no && (str_eq(child->task_id, id) || str_eq(child->id, id)))
-            return child;
-    }
+    const struct agent *child = run_child_named(d->live, agent, id);
+    if (child != NULL)
+        return child;
     err_set(err, ERR_USAGE, "no sub-agent of yours has the id \"%.*s\"; agent_status lists them",
             (int)(id.n < 64 ? id.n : 64), id.p ? id.p : "");
     return NULL;

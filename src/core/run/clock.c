@@ -1,21 +1,33 @@
 /* An agent's clock: its wall and attempt deadlines count only while it, or a child that it
- * waits for, can work. The clock stands still while the agent waits for a slot or for its
- * provider, and while it only waits for children whose clocks stand still. Called by apply.c
+ * waits for, can work. The clock stands still while the agent waits for a slot, for its
+ * provider or for a person, and while it only waits for children whose clocks stand still. Called by apply.c
  * after each event: whether a clock stands is folded state. Pure. */
-#include "core/run/state.h"
+#include "core/run/apply.h"
 
 /* Deadlines that a standing clock holds back. */
 static const bool counts[TIMER_COUNT] = {[TIMER_WALL] = true, [TIMER_ATTEMPT] = true};
+
+/* Whether a call of its own is under way, besides those that wait for children. */
+static bool works(const struct agent *agent)
+{
+    const size_t *in = agent->calls_in;
+    return in[CALL_GATHERING] + in[CALL_PREPARING] + in[CALL_RUNNING] > agent->calls_awaited;
+}
 
 /* Waits for something that no time limit of its own may end. A child that is done, or waits
  * for its turn to be merged, keeps nobody's clock running. */
 static bool waits(const struct agent *agent)
 {
+    if (agent->clock.for_answers && agent->pause == PAUSE_ASKED)
+        return true;
     switch (agent->phase) {
     case PHASE_NEW:
         return agent->no != 0 && agent->slot != SLOT_HELD && !tree_busy(agent);
     case PHASE_READY:
         return agent->slot == SLOT_QUEUED;
+    case PHASE_TOOLS:
+        return (agent->clock.for_answers && agent->calls_in[CALL_ASKED] > 0) ||
+               (agent->slot == SLOT_QUEUED && !works(agent));
     case PHASE_ASKING:
         return agent->held == HELD_NOW;
     case PHASE_BACKOFF:
@@ -34,15 +46,15 @@ static bool only_awaits_children(const struct agent *agent)
     if (agent->phase == PHASE_JOINING)
         return true;
     return agent->phase == PHASE_TOOLS && agent->calls_awaited > 0 && in[CALL_ASKED] == 0 &&
-           in[CALL_GATHERING] + in[CALL_PREPARING] + in[CALL_RUNNING] == agent->calls_awaited &&
-           agent->timers[TIMER_CALLS] == 0;
+           !works(agent) && agent->timers[TIMER_CALLS] == 0;
 }
 
 bool clock_stands(const struct agent *agent)
 {
     if (agent->stopping != OUTCOME_NONE && agent->phase != PHASE_DONE)
         return false;
-    return waits(agent) || (agent->children_open > 0 && only_awaits_children(agent) &&
+    bool awaits_somebody = agent->children_open > 0 || agent->clock.steps_blocked;
+    return waits(agent) || (awaits_somebody && only_awaits_children(agent) &&
                             agent->children_standing == agent->children_open);
 }
 
@@ -88,7 +100,7 @@ void clock_update(struct run *run, struct agent *agent, int64_t now)
         clock_set(run, agent, stands, now);
         if (agent->no == 0)
             return;
-        struct agent *parent = run->agents[agent->parent_no];
+        struct agent *parent = agent_to_change(run, agent->parent_no);
         agent->clock.counted = stands && agent->life != LIFE_CLOSED;
         if (agent->clock.counted != counted)
             parent->children_standing += agent->clock.counted ? 1 : (size_t)-1;

@@ -11,6 +11,7 @@
 #define RESULTS_KEPT 4
 #define MASK_CHARS 200
 #define TURNS_KEPT 2
+#define OLD_BYTES_PER_TOKEN 8 /* what masking took off before version 3 */
 #define CUT_NOTE "\n[cut: the budget does not pay for more]"
 
 /* --- changing (from apply.c) --------------------------------------------------------------------------------- */
@@ -69,9 +70,9 @@ static struct str mask_text(struct arena *arena, const struct message *message)
         message->text.n);
 }
 
-void context_mask(struct agent *agent)
+void context_mask(struct agent *agent, uint16_t version)
 {
-    int64_t saved = 0, most = agent->context_known * 3 / 4;
+    int64_t saved = 0, most = version >= 3 ? agent->context_known * 3 / 4 : agent->context_known;
     size_t end = mask_end(agent);
     for (size_t i = 0; i < end; i++) {
         struct message *message = &agent->messages[i];
@@ -79,7 +80,9 @@ void context_mask(struct agent *agent)
             continue;
         struct str text = mask_text(&agent->history, message);
         int64_t tokens = budget_estimate(message->text) - budget_estimate(text);
-        if (i < agent->booked)
+        if (i < agent->booked && version < 3)
+            saved += (int64_t)((message->text.n - text.n) / OLD_BYTES_PER_TOKEN);
+        else if (i < agent->booked)
             saved += tokens;
         else
             agent->context_new -= tokens;
@@ -214,17 +217,21 @@ int64_t context_unbooked(const struct agent *agent)
     return tokens;
 }
 
-/* Paths that a tool reported, each once. */
-void files_add(struct agent *agent, struct list *list, struct str json)
+void files_add(struct agent *agent, struct set *files, struct str json)
 {
     struct err ignored = ERR_INIT;
     struct js *doc = json.p != NULL ? js_parse(json, &ignored) : NULL;
     for (size_t i = 0; i < js_count(doc); i++) {
         struct str path = js_str(js_at(doc, i));
-        if (path.n > 0 && !(list->state == LIST_SET && list_has(list, path)))
-            list_add(&agent->arena, list, path);
+        if (path.n > 0)
+            set_add(files, &agent->arena, path);
     }
     js_free(doc);
+}
+
+struct list files_list(const struct set *files)
+{
+    return (struct list){LIST_SET, files->items, files->n};
 }
 
 /* --- deciding (from turn.c) ---------------------------------------------------------------------------------- */
@@ -247,7 +254,8 @@ static size_t tail_kept(const struct agent *agent, size_t end, int64_t bound)
     return kept;
 }
 
-void context_compacted(struct deciding *d, struct agent *agent, struct str summary, int64_t bound)
+void context_compacted(struct deciding *d, const struct agent *agent, struct str summary,
+                       int64_t bound)
 {
     struct event *e = draft(d, agent->no, EVENT_AGENT_COMPACTED);
     if (summary.n > REPEATED_MAX)
@@ -261,7 +269,7 @@ void context_compacted(struct deciding *d, struct agent *agent, struct str summa
     emit(d, e);
 }
 
-static bool mask_old_results(struct deciding *d, struct agent *agent)
+static bool mask_old_results(struct deciding *d, const struct agent *agent)
 {
     int64_t tokens = 0, count = 0;
     size_t end = mask_end(agent);
@@ -282,7 +290,7 @@ static bool mask_old_results(struct deciding *d, struct agent *agent)
 
 #define CUT_NOTE_TOKENS 32 /* the note behind a cut result, and rounding */
 
-bool context_fit(struct deciding *d, struct agent *agent, int64_t tokens)
+bool context_fit(struct deciding *d, const struct agent *agent, int64_t tokens)
 {
     int64_t results = 0, longest = 0;
     for (size_t i = unsent(agent); i < agent->message_count; i++) {
@@ -307,7 +315,7 @@ bool context_fit(struct deciding *d, struct agent *agent, int64_t tokens)
     return !d->failed;
 }
 
-bool context_reduce(struct deciding *d, struct agent *agent, int64_t bound)
+bool context_reduce(struct deciding *d, const struct agent *agent, int64_t bound)
 {
     size_t turns = 0, summarised = 0, end = agent->message_count;
     if (agent->compact_at != 0 || d->failed)

@@ -40,7 +40,7 @@ static void print_row(struct decision *out, const struct event *event)
     buf_clear(&out->scratch);
     event_print(event, &out->scratch);
     if (out->scratch.failed)
-        abort(); /* limits at the edge make this impossible; going on would log a cut payload */
+        abort(); /* FACT_BYTES_MAX makes this impossible; going on would log a cut payload */
     row->payload = arena_copy(&out->arena, buf_view(&out->scratch));
     buf_clear(&out->scratch);
     event_summary(event, &out->scratch);
@@ -76,7 +76,7 @@ void emit(struct deciding *d, struct event *event)
     event->agent_prev = agent != NULL ? agent->last_seq : 0;
     event->ts = d->now;
     event_mend(event, &d->out->arena);
-    if (run_apply(d->run, event, d->err) != 0) {
+    if (run_apply(d->live, event, d->err) != 0) {
         d->err->class = ERR_BUG;
         d->failed = true;
         return;
@@ -100,9 +100,14 @@ struct effect *effect_add(struct deciding *d, enum effect_kind kind, enum effect
     return effect;
 }
 
+void effect_abort(struct deciding *d, const struct agent *agent, struct str call_id)
+{
+    effect_seal(d, effect_add(d, EFFECT_ABORT, EFFECT_PURE, agent, call_id));
+}
+
 void effect_seal(struct deciding *d, const struct effect *effect)
 {
-    d->run->effects = effect_mark(d->run->effects, effect);
+    d->live->effects = effect_mark(d->live->effects, effect);
 }
 
 /* A fact, with the mark of all effects that were decided before it. */
@@ -131,19 +136,19 @@ static void inbox_park(struct deciding *d, const struct js *body)
 }
 
 /* Whether a root that made many calls goes on. */
-static void unpause(struct deciding *d, struct agent *agent, struct str answer)
+static void unpause(struct deciding *d, const struct agent *agent, struct str answer)
 {
     struct event *e = draft(d, agent->no, EVENT_RUN_UNPAUSED);
     e->call_id = keep(d, agent->pause_id);
     e->outcome = answer;
     emit(d, e);
-    calls_advance(d, agent);
+    agent_continue(d, agent);
 }
 
 static void inbox_approve(struct deciding *d, const struct js *body)
 {
     int64_t no = js_get_int(body, "agent_no", -1);
-    struct agent *agent =
+    const struct agent *agent =
         no >= 0 && no < d->run->agent_count ? run_agent_at(d->run, (uint32_t)no) : NULL;
     struct str id = js_get_str(body, "call_id");
     bool yes = str_is(js_get_str(body, "answer"), "yes");
@@ -153,30 +158,23 @@ static void inbox_approve(struct deciding *d, const struct js *body)
         unpause(d, agent, yes ? STR("go_on") : STR("stop"));
         return;
     }
-    if (plan_approve(d, agent, id, yes ? STEP_ALLOWED : STEP_DENIED))
+    if (plan_approve(d, agent, id, yes ? STEP_ALLOWED : STEP_DENIED, consent_hash(d, body)))
         return;
-    struct call *call = call_find(agent, id);
+    const struct call *call = call_find(agent, id);
     if (call == NULL || call->state != CALL_ASKED || call_is_question(call))
         return;
-    struct event *e = draft(d, agent->no, yes ? EVENT_PERMISSION_GRANTED : EVENT_PERMISSION_DENIED);
-    e->call_id = keep(d, call->call.id);
-    e->tool = keep(d, call->call.name);
-    if (!yes) {
-        e->reason = STR("the user said no");
-        e->depth = agent->contract.agent.depth;
-    }
-    emit(d, e);
-    if (!yes)
-        call_finish(d, agent, call, TOOL_ERROR,
-                    STR("Error: the user refused this call. Do not try it again; find another way "
-                        "or stop."));
-    calls_advance(d, agent);
+    if (yes)
+        consent_grant(d, agent, call, body);
+    else
+        consent_refuse(d, agent, call, body);
+    agent_continue(d, agent);
 }
 
 static void on_inbox(struct deciding *d, const struct input *input)
 {
     struct err why = ERR_INIT;
-    struct js *body = js_parse(input->body, &why);
+    bool fits = input->body.n <= FACT_BYTES_MAX;
+    struct js *body = fits ? js_parse(input->body, &why) : NULL;
     struct buf text;
     buf_init(&text, SIZE_MAX / 4);
     struct event *e = fact(d, 0, EVENT_INBOX_TAKEN);
@@ -185,8 +183,10 @@ static void on_inbox(struct deciding *d, const struct input *input)
     e->sender = input->sender;
     if (body != NULL)
         js_print(body, &text);
-    else
+    else if (fits)
         buf_text(&text, "{}");
+    else
+        buf_printf(&text, "{\"$too_long\":%zu}", input->body.n);
     e->body = keep(d, buf_view(&text));
     buf_release(&text);
     emit(d, e);
@@ -210,14 +210,14 @@ static void on_inbox(struct deciding *d, const struct input *input)
 static void on_tick(struct deciding *d)
 {
     struct timer timer;
-    if (!timer_first(d->run, &timer) || timer.at > d->now)
+    if (!timer_first(d->live, &timer) || timer.at > d->now)
         return;
-    struct agent *agent = run_agent_at(d->run, timer.agent_no);
+    const struct agent *agent = run_agent_at(d->run, timer.agent_no);
     struct event *e = fact(d, agent->no, EVENT_TIMER_FIRED);
     e->kind = str_from(timer_names[timer.kind]);
     emit(d, e);
     if (timer.kind == TIMER_BACKOFF) {
-        turn_advance(d, agent);
+        agent_continue(d, agent);
         return;
     }
     if (timer.kind == TIMER_PATIENCE) {
@@ -228,8 +228,12 @@ static void on_tick(struct deciding *d)
         plan_overdue(d, agent);
         return;
     }
+    if (timer.kind == TIMER_QUESTION) {
+        question_overdue(d, agent);
+        return;
+    }
     if (timer.kind == TIMER_CALLS) {
-        calls_advance(d, agent);
+        agent_continue(d, agent);
         return;
     }
     if (agent->phase == PHASE_JOINING) {
@@ -249,7 +253,7 @@ static bool may_be_idle(const struct agent *agent, const struct input *input)
 
 static void on_idle(struct deciding *d, const struct input *input)
 {
-    struct agent *agent = run_agent_at(d->run, input->agent_no);
+    const struct agent *agent = run_agent_at(d->run, input->agent_no);
     if (agent == NULL || d->run->status != RUN_RUNNING || !may_be_idle(agent, input))
         return;
     const struct call *call = agent->phase == PHASE_TOOLS ? call_find(agent, input->call_id) : NULL;
@@ -310,7 +314,7 @@ static size_t unfinished_max(const struct run *run)
 /* Settled by kind: see "Resume" in ARCHITECTURE.md. */
 static void resume_one(struct deciding *d, const struct unfinished *item)
 {
-    struct agent *agent = run_agent_at(d->run, item->agent_no);
+    const struct agent *agent = run_agent_at(d->run, item->agent_no);
     if (agent->phase == PHASE_ASKING && str_eq(agent->request_id, item->call_id)) {
         turn_interrupted(d, agent);
     } else if (agent->phase == PHASE_CHECKING && str_eq(agent->check_id, item->call_id)) {
@@ -318,34 +322,48 @@ static void resume_one(struct deciding *d, const struct unfinished *item)
     } else if (tree_busy(agent) && str_eq(agent->tree->id, item->call_id)) {
         tree_resume(d, agent);
     } else if (item->call_id.p != NULL && agent->phase == PHASE_TOOLS) {
-        struct call *call = call_find(agent, item->call_id);
+        const struct call *call = call_find(agent, item->call_id);
         if (call != NULL)
             call_resume(d, agent, call);
     }
     if (item->call_id.p != NULL)
         return;
-    if (agent->stopping == OUTCOME_NONE && agent->pause == PAUSE_ASKED)
+    bool paused = agent->stopping == OUTCOME_NONE && agent->pause == PAUSE_ASKED;
+    if (paused && d->run->asker != ASKER_TERMINAL) {
+        unpause(d, agent, STR("stop")); /* nobody is there any more */
+        return;
+    }
+    if (paused)
         turn_ask_again(d, agent);
-    if (agent->stopping != OUTCOME_NONE)
-        agent_settle_stop(d, agent);
-    else if (agent->phase == PHASE_TOOLS)
-        calls_advance(d, agent);
-    else if (agent->phase == PHASE_READY && (agent->no == 0 || agent->slot == SLOT_HELD))
-        turn_advance(d, agent);
+    agent_continue(d, agent);
+    trees_advance(d, agent); /* the run may have parked when it was the next merge's turn */
+}
+
+static void on_slept(struct deciding *d, const struct input *input)
+{
+    if (d->run->status != RUN_RUNNING || input->slept_ms <= 0)
+        return;
+    struct event *e = fact(d, 0, EVENT_RUN_SLEPT);
+    e->slept_ms = input->slept_ms;
+    emit(d, e);
 }
 
 static void on_resume(struct deciding *d, const struct input *input)
 {
-    struct run *run = d->run;
+    const struct run *run = d->run;
     if (run->status != RUN_RUNNING && run->status != RUN_PARKED)
         return;
     /* Which effects the last decisions before the crash had is not in the log: start the mark anew, the same way in replay. */
-    run->effects = 0;
+    d->live->effects = 0;
     struct event *e = fact(d, 0, EVENT_RUN_RESUMED);
     e->owner = input->owner;
     e->epoch = (int64_t)input->epoch;
     if (input->alive_at > 0)
         e->alive_at = input->alive_at;
+    e->asker = input->asker;
+    e->walls = input->walls;
+    if (input->broken == BROKEN_FORGIVEN)
+        e->kind = STR("forgive");
     emit(d, e);
     struct unfinished *list = arena_alloc(&d->out->arena, unfinished_max(run) * sizeof *list);
     size_t count = 0;
@@ -355,13 +373,15 @@ static void on_resume(struct deciding *d, const struct input *input)
         if (agent->phase != PHASE_DONE && (agent->phase != PHASE_NEW || tree_busy(agent)))
             count += list_unfinished(d, agent, list + count);
     }
-    for (size_t i = 0; i < count && !d->failed; i++)
+    for (size_t i = 0; i < count && !d->failed; i++) {
         resume_one(d, &list[i]);
+        due_settle(d);
+    }
 }
 
 int run_decide(struct run *run, const struct input *input, struct decision *out, struct err *err)
 {
-    struct deciding d = {.run = run, .out = out, .now = input->now, .err = err};
+    struct deciding d = {.run = run, .live = run, .out = out, .now = input->now, .err = err};
     /* Time never runs backwards in a log, whatever the machine's clock does. */
     if (d.now < run->last_ts)
         d.now = run->last_ts;
@@ -376,6 +396,9 @@ int run_decide(struct run *run, const struct input *input, struct decision *out,
     case INPUT_SILENT:
         on_idle(&d, input);
         break;
+    case INPUT_SLEPT:
+        on_slept(&d, input);
+        break;
     case INPUT_TICK:
         if (run->status == RUN_RUNNING)
             on_tick(&d);
@@ -384,6 +407,7 @@ int run_decide(struct run *run, const struct input *input, struct decision *out,
         answer_take(&d, input);
         break;
     }
+    due_settle(&d);
     if (!d.failed && out->event_count > 0)
         schedule(&d);
     return d.failed ? -1 : 0;

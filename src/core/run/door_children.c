@@ -3,13 +3,14 @@
 #include "core/run/door.h"
 
 #include "base/utf8.h"
+#include "core/contract/money.h"
 
 #define MESSAGE_BYTES_MAX 65536
 #define STATUS_LINES_MAX 200
 
-static struct agent *named_child(struct deciding *d, const struct agent *agent,
-                                 const struct js *arguments, const char *known, const char *tool,
-                                 struct err *err)
+static const struct agent *named_child(struct deciding *d, const struct agent *agent,
+                                       const struct js *arguments, const char *known,
+                                       const char *tool, struct err *err)
 {
     struct str id = STR_NONE;
     if (arguments_known(arguments, known, tool, err) != 0 ||
@@ -43,16 +44,16 @@ static const char *doing(const struct agent *child)
 
 static void status_line(struct buf *out, const struct agent *child, int64_t now)
 {
-    int64_t cost = child->account.spent.cost_nano;
     int64_t since = child->started_at != 0 ? child->started_at : child->created_at;
     int64_t ms = (child->finished_at != 0 ? child->finished_at : now) - since;
     buf_printf(out, "%.*s  ", STR_FMT(child->task_id));
     utf8_clean(out, child->contract.agent.name, UTF8_ONE_LINE);
-    buf_printf(out, "  %s: %s, %lld tool calls, %lld tokens, $%lld.%06lld, %lld.%llds\n",
-               life_text(child->life), doing(child), (long long)child->account.tool_calls,
-               (long long)child->account.spent.tokens, (long long)(cost / 1000000000),
-               (long long)(cost % 1000000000 / 1000), (long long)(ms / 1000),
-               (long long)(ms % 1000 / 100));
+    buf_printf(out, "  %s: %s, %lld tool calls, %lld tokens, ", life_text(child->life),
+               doing(child), (long long)child->account.tool_calls,
+               (long long)budget_billed(&child->account).tokens);
+    if (money_spent_text(out, &child->account))
+        buf_text(out, ", ");
+    buf_printf(out, "%lld.%llds\n", (long long)(ms / 1000), (long long)(ms % 1000 / 100));
 }
 
 /* Where there are too many, those that are closed are left out first, oldest first. */
@@ -77,7 +78,7 @@ static void status_lines(const struct deciding *d, const struct agent *agent, st
         buf_printf(out, "%zu more are not listed.\n", left_out);
 }
 
-static void status_start(struct deciding *d, struct agent *agent, struct call *call,
+static void status_start(struct deciding *d, const struct agent *agent, const struct call *call,
                          const struct js *arguments)
 {
     struct err why = ERR_INIT;
@@ -94,16 +95,17 @@ static void status_start(struct deciding *d, struct agent *agent, struct call *c
     buf_release(&out);
 }
 
-const struct door_ops door_agent_status = {status_start, NULL, NULL};
+const struct door_ops door_agent_status = {status_start, NULL, NULL, NULL};
 
 /* --- agent_send -------------------------------------------------------------------------------------------------------------- */
 
-static void send_start(struct deciding *d, struct agent *agent, struct call *call,
+static void send_start(struct deciding *d, const struct agent *agent, const struct call *call,
                        const struct js *arguments)
 {
     struct err why = ERR_INIT;
     struct str text = STR_NONE;
-    struct agent *child = named_child(d, agent, arguments, "task_id message", "agent_send", &why);
+    const struct agent *child =
+        named_child(d, agent, arguments, "task_id message", "agent_send", &why);
     if (child != NULL && argument_text(arguments, "message", &text, &why) == 0) {
         if (text.n == 0)
             err_set(&why, ERR_USAGE, "message must not be empty");
@@ -127,15 +129,15 @@ static void send_start(struct deciding *d, struct agent *agent, struct call *cal
                              STR_FMT(child->task_id)));
 }
 
-const struct door_ops door_agent_send = {send_start, NULL, NULL};
+const struct door_ops door_agent_send = {send_start, NULL, NULL, NULL};
 
 /* --- agent_cancel, agent_result, agent_merge ---------------------------------------------------------------------------------- */
 
-static void cancel_start(struct deciding *d, struct agent *agent, struct call *call,
+static void cancel_start(struct deciding *d, const struct agent *agent, const struct call *call,
                          const struct js *arguments)
 {
     struct err why = ERR_INIT;
-    struct agent *child = named_child(d, agent, arguments, "task_id", "agent_cancel", &why);
+    const struct agent *child = named_child(d, agent, arguments, "task_id", "agent_cancel", &why);
     if (child == NULL) {
         door_refuse(d, agent, call, &why);
         return;
@@ -152,7 +154,7 @@ static void cancel_start(struct deciding *d, struct agent *agent, struct call *c
                              over ? "had ended already" : "is cancelled"));
 }
 
-const struct door_ops door_agent_cancel = {cancel_start, NULL, NULL};
+const struct door_ops door_agent_cancel = {cancel_start, NULL, NULL, NULL};
 
 /* What fits of the answer, from this byte on, and where the next part begins. */
 static int part_of(struct deciding *d, const struct agent *agent, struct str answer, int64_t offset,
@@ -177,16 +179,42 @@ static int part_of(struct deciding *d, const struct agent *agent, struct str ans
     return 0;
 }
 
-static void result_start(struct deciding *d, struct agent *agent, struct call *call,
+/* The child of another agent whose result this one was given, or NULL. */
+static const struct agent *reused_child(const struct deciding *d, const struct agent *agent,
+                                        struct str id)
+{
+    for (size_t i = 0; i < agent->reused_count; i++) {
+        const struct agent *child = d->run->agents[agent->reused[i]];
+        if (str_eq(child->task_id, id) || str_eq(child->id, id))
+            return child;
+    }
+    return NULL;
+}
+
+/* What a child that is at work has said so far: the text of its last reply. */
+static void tell_partial(struct deciding *d, const struct agent *agent, const struct call *call,
+                         const struct agent *child, struct str said)
+{
+    struct str shown = result_quoted(&d->out->arena, said);
+    call_finish(
+        d, agent, call, TOOL_OK,
+        arena_printf(&d->out->arena,
+                     "[PARTIAL] Sub-agent %.*s is still at work (%s, %lld tool calls); this "
+                     "is not its result. %s%.*s",
+                     STR_FMT(child->task_id), doing(child), (long long)child->account.tool_calls,
+                     said.n > 0 ? "What it last said:\n" : "It has said nothing yet.",
+                     STR_FMT(shown)));
+}
+
+static void result_start(struct deciding *d, const struct agent *agent, const struct call *call,
                          const struct js *arguments)
 {
     struct err why = ERR_INIT;
-    struct agent *child = named_child(d, agent, arguments, "task_id offset", "agent_result", &why);
-    struct ending ending;
+    const struct agent *child = reused_child(d, agent, js_get_str(arguments, "task_id"));
+    struct ending ending = {.response = STR_NONE};
     int64_t offset = 0;
-    if (child != NULL && child->phase < PHASE_LEAVING)
-        err_set(&why, ERR_USAGE, "sub-agent %.*s is still at work: %s", STR_FMT(child->task_id),
-                doing(child));
+    if (child == NULL)
+        child = named_child(d, agent, arguments, "task_id offset", "agent_result", &why);
     if (child != NULL && why.class == ERR_NONE &&
         argument_number(arguments, "offset", 1, &offset, &why) == 0) {
         ending = ending_of(child);
@@ -195,6 +223,10 @@ static void result_start(struct deciding *d, struct agent *agent, struct call *c
     }
     if (child == NULL || why.class != ERR_NONE) {
         door_refuse(d, agent, call, &why);
+        return;
+    }
+    if (child->phase < PHASE_LEAVING) {
+        tell_partial(d, agent, call, child, ending.response);
         return;
     }
     bool waits = child->phase == PHASE_LEAVING && child->life == LIFE_WAITING_FOR_MERGE;
@@ -207,9 +239,9 @@ static void result_start(struct deciding *d, struct agent *agent, struct call *c
     call_finish(d, agent, call, ending_worked(child->outcome) ? TOOL_OK : TOOL_ERROR, text);
 }
 
-const struct door_ops door_agent_result = {result_start, NULL, NULL};
+const struct door_ops door_agent_result = {result_start, NULL, NULL, NULL};
 
-static void merge_ended(struct deciding *d, struct agent *agent, struct call *call,
+static void merge_ended(struct deciding *d, const struct agent *agent, const struct call *call,
                         const struct agent *child)
 {
     if (ending_worked(child->outcome))
@@ -222,11 +254,11 @@ static void merge_ended(struct deciding *d, struct agent *agent, struct call *ca
                                  STR_FMT(child->task_id), STR_FMT(child->error)));
 }
 
-static void merge_start(struct deciding *d, struct agent *agent, struct call *call,
+static void merge_start(struct deciding *d, const struct agent *agent, const struct call *call,
                         const struct js *arguments)
 {
     struct err why = ERR_INIT;
-    struct agent *child = named_child(d, agent, arguments, "task_id", "agent_merge", &why);
+    const struct agent *child = named_child(d, agent, arguments, "task_id", "agent_merge", &why);
     if (child != NULL && child->life != LIFE_WAITING_FOR_MERGE)
         err_set(&why, ERR_USAGE, "sub-agent %.*s is not held: it is %s", STR_FMT(child->task_id),
                 life_text(child->life));
@@ -246,4 +278,4 @@ static void merge_start(struct deciding *d, struct agent *agent, struct call *ca
     merge_ended(d, agent, call, child);
 }
 
-const struct door_ops door_agent_merge = {merge_start, NULL, merge_ended};
+const struct door_ops door_agent_merge = {merge_start, NULL, merge_ended, NULL};

@@ -103,12 +103,16 @@ static int fill_request(struct deciding *d, const struct agent *parent,
         forwarded(arena, &skills, &said->skills, registry_default_skills(arena, &skills, agent));
     request->mcp_servers = forwarded(arena, &servers, &said->servers,
                                      registry_default_mcp_servers(arena, &servers, agent));
+    request->skills_asked =
+        said->skills.state == LIST_SET ? said->skills : agent->default_forward_skills;
+    request->servers_asked =
+        said->servers.state == LIST_SET ? said->servers : agent->default_mcp_servers;
     if (profile->context_window != UNLIMITED)
         request->context_window = profile->context_window;
     return 0;
 }
 
-static void ended(struct deciding *d, struct agent *agent, struct call *call,
+static void ended(struct deciding *d, const struct agent *agent, const struct call *call,
                   const struct agent *child)
 {
     struct ending ending = ending_of(child);
@@ -127,7 +131,7 @@ static void ended(struct deciding *d, struct agent *agent, struct call *call,
     buf_release(&out);
 }
 
-static void start(struct deciding *d, struct agent *agent, struct call *call,
+static void start(struct deciding *d, const struct agent *agent, const struct call *call,
                   const struct js *arguments)
 {
     struct err why = ERR_INIT;
@@ -139,8 +143,6 @@ static void start(struct deciding *d, struct agent *agent, struct call *call,
                    : child_make(d, agent, call, &request, EVENT_ABSENT, &why);
     if (made < 0)
         door_refuse(d, agent, call, &why);
-    else if (made == CHILD_REPEATED && !d->failed)
-        ended(d, agent, call, child_repeated(d, call));
 }
 
-const struct door_ops door_delegate = {start, NULL, ended};
+const struct door_ops door_delegate = {start, NULL, ended, NULL};

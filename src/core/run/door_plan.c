@@ -96,7 +96,7 @@ static void guard_deployments(const struct run *run, struct plan *plan)
 }
 
 /* A plan that somebody wrote: it is right, or the call fails. */
-static void take_written(struct deciding *d, struct agent *agent, struct call *call,
+static void take_written(struct deciding *d, const struct agent *agent, const struct call *call,
                          const struct asked *asked)
 {
     struct problems problems;
@@ -115,7 +115,7 @@ static void take_written(struct deciding *d, struct agent *agent, struct call *c
                                  STR_FMT(problems_text(d, &problems))));
 }
 
-static void start_planner(struct deciding *d, struct agent *agent, struct call *call,
+static void start_planner(struct deciding *d, const struct agent *agent, const struct call *call,
                           const struct asked *asked)
 {
     struct err why = ERR_INIT;
@@ -131,7 +131,7 @@ static void start_planner(struct deciding *d, struct agent *agent, struct call *
 }
 
 /* The planner has answered. */
-static void take_planned(struct deciding *d, struct agent *agent, struct call *call,
+static void take_planned(struct deciding *d, const struct agent *agent, const struct call *call,
                          const struct asked *asked, const struct agent *planner)
 {
     struct problems warnings;
@@ -162,7 +162,8 @@ static int64_t rounds_begun(const struct call *call)
     return round;
 }
 
-static bool start_review(struct deciding *d, struct agent *agent, struct call *call, int64_t round)
+static bool start_review(struct deciding *d, const struct agent *agent, const struct call *call,
+                         int64_t round)
 {
     struct err why = ERR_INIT;
     struct delegation request;
@@ -176,7 +177,8 @@ static bool start_review(struct deciding *d, struct agent *agent, struct call *c
 }
 
 /* Findings become steps behind all others. False: there is nothing more to do. */
-static bool take_findings(struct deciding *d, struct agent *agent, struct call *call, int64_t round)
+static bool take_findings(struct deciding *d, const struct agent *agent, const struct call *call,
+                          int64_t round)
 {
     const struct agent *review = call_item_agent(d->run, call, ITEM_REVIEWER + round);
     const struct plan *before = &call->plan->plan;
@@ -194,7 +196,8 @@ static bool take_findings(struct deciding *d, struct agent *agent, struct call *
 }
 
 /* All steps are over. True: there is more to do. */
-static bool go_on_after_steps(struct deciding *d, struct agent *agent, struct call *call)
+static bool go_on_after_steps(struct deciding *d, const struct agent *agent,
+                              const struct call *call)
 {
     const struct settings *settings = &d->run->settings;
     int64_t begun = rounds_begun(call);
@@ -225,7 +228,7 @@ struct str plan_problem(const struct run *run, const struct call *call)
     return problems[plan_reviewed(run, call)];
 }
 
-static void answer(struct deciding *d, struct agent *agent, struct call *call)
+static void answer(struct deciding *d, const struct agent *agent, const struct call *call)
 {
     struct buf out;
     buf_init(&out, 1 << 20);
@@ -236,7 +239,7 @@ static void answer(struct deciding *d, struct agent *agent, struct call *call)
 }
 
 /* The run ends before the plan does. */
-static void answer_stopped(struct deciding *d, struct agent *agent, struct call *call)
+static void stopped(struct deciding *d, const struct agent *agent, const struct call *call)
 {
     struct buf out;
     buf_init(&out, 1 << 20);
@@ -253,7 +256,7 @@ static void answer_stopped(struct deciding *d, struct agent *agent, struct call 
 
 /* --- the flow --------------------------------------------------------------------------------------------------------------- */
 
-static void work_on(struct deciding *d, struct agent *agent, struct call *call)
+static void work_on(struct deciding *d, const struct agent *agent, const struct call *call)
 {
     uint64_t before;
     do {
@@ -269,7 +272,7 @@ static void work_on(struct deciding *d, struct agent *agent, struct call *call)
 }
 
 /* As a file that can be edited and carried out later. */
-static void answer_plan(struct deciding *d, struct agent *agent, struct call *call)
+static void answer_plan(struct deciding *d, const struct agent *agent, const struct call *call)
 {
     struct buf text;
     buf_init(&text, 8 * PLAN_BYTES_MAX);
@@ -278,7 +281,7 @@ static void answer_plan(struct deciding *d, struct agent *agent, struct call *ca
     buf_release(&text);
 }
 
-static void advance(struct deciding *d, struct agent *agent, struct call *call,
+static void advance(struct deciding *d, const struct agent *agent, const struct call *call,
                     const struct asked *asked)
 {
     const struct agent *planner = call_item_agent(d->run, call, ITEM_PLANNER);
@@ -296,7 +299,7 @@ static void advance(struct deciding *d, struct agent *agent, struct call *call,
         work_on(d, agent, call);
 }
 
-static void start(struct deciding *d, struct agent *agent, struct call *call,
+static void start(struct deciding *d, const struct agent *agent, const struct call *call,
                   const struct js *arguments)
 {
     struct err why = ERR_INIT;
@@ -309,71 +312,53 @@ static void start(struct deciding *d, struct agent *agent, struct call *call,
         advance(d, agent, call, &asked);
 }
 
-static void go_on(struct deciding *d, struct agent *agent, struct call *call)
+/* A planner, a step or a reviewer has ended, or a step was decided about: whatever follows from all of it. */
+static void ended(struct deciding *d, const struct agent *agent, const struct call *call,
+                  const struct agent *child)
 {
     struct err why = ERR_INIT;
     struct asked asked;
     struct js *arguments = js_parse(call->call.arguments, &why);
-    if (agent->stopping != OUTCOME_NONE) {
-        if (call->children_open == 0)
-            answer_stopped(d, agent, call);
-    } else if (read_arguments(arguments, &asked, &why) == 0) {
+    if (read_arguments(arguments, &asked, &why) == 0)
         advance(d, agent, call, &asked);
-    }
     js_free(arguments);
-}
-
-static void ended(struct deciding *d, struct agent *agent, struct call *call,
-                  const struct agent *child)
-{
-    go_on(d, agent, call);
 }
 
 void plan_leaving(struct deciding *d, const struct agent *child)
 {
-    struct agent *parent = run_agent_at(d->run, child->parent_no);
-    struct call *call = parent->phase == PHASE_TOOLS ? call_find(parent, child->parent_call) : NULL;
+    const struct agent *parent = run_agent_at(d->run, child->parent_no);
+    const struct call *call =
+        parent->phase == PHASE_TOOLS ? call_find(parent, child->parent_call) : NULL;
     if (!d->failed && call != NULL && call->plan != NULL && call->state == CALL_RUNNING)
-        go_on(d, parent, call);
+        delegate_ended(d, parent, call, child);
 }
 
-const struct door_ops door_plan = {start, NULL, ended};
+const struct door_ops door_plan = {start, NULL, ended, stopped};
 
 /* --- approvals -------------------------------------------------------------------------------------------------------------- */
 
-static void decided(struct deciding *d, struct agent *agent, struct call *call, size_t step,
-                    const char *status, struct str reason)
+bool plan_approve(struct deciding *d, const struct agent *agent, struct str id,
+                  enum step_answer answer, struct str shown)
 {
-    plan_step_is(d, agent, call, step, status, reason);
-    if (!d->failed)
-        go_on(d, agent, call);
-    calls_advance(d, agent);
+    size_t step;
+    const struct call *call = plan_step_asked(agent, id, &step);
+    if (call == NULL)
+        return false;
+    if (answer == STEP_ALLOWED)
+        plan_step_approved(d, agent, call, step, shown);
+    else
+        plan_step_is(d, agent, call, step, "failed", STR("denied: the user said no"));
+    delegate_ended(d, agent, call, NULL);
+    agent_continue(d, agent);
+    return true;
 }
 
-bool plan_approve(struct deciding *d, struct agent *agent, struct str id, enum step_answer answer)
-{
-    for (size_t k = 0; agent->phase == PHASE_TOOLS && k < agent->call_count; k++) {
-        struct call *call = &agent->calls[k];
-        for (size_t i = 0; call->plan != NULL && i < call->plan->plan.count; i++) {
-            if (call->state == CALL_DONE || call->plan->states[i].status != STEP_BLOCKED ||
-                !str_eq(plan_question_id(&d->out->arena, call, i), id))
-                continue;
-            if (answer == STEP_ALLOWED)
-                decided(d, agent, call, i, "approved", STR_NONE);
-            else
-                decided(d, agent, call, i, "failed", STR("denied: the user said no"));
-            return true;
-        }
-    }
-    return false;
-}
-
-void plan_overdue(struct deciding *d, struct agent *agent)
+void plan_overdue(struct deciding *d, const struct agent *agent)
 {
     for (size_t k = 0; agent->phase == PHASE_TOOLS && agent->stopping == OUTCOME_NONE &&
                        k < agent->call_count && !d->failed;
          k++) {
-        struct call *call = &agent->calls[k];
+        const struct call *call = &agent->calls[k];
         if (call->plan == NULL || call->state == CALL_DONE)
             continue;
         for (size_t i = 0; i < call->plan->plan.count && !d->failed; i++) {
@@ -381,17 +366,7 @@ void plan_overdue(struct deciding *d, struct agent *agent)
                 plan_step_is(d, agent, call, i, "failed",
                              STR("denied: nobody approved it in time"));
         }
-        if (!d->failed)
-            go_on(d, agent, call);
+        delegate_ended(d, agent, call, NULL);
     }
-    calls_advance(d, agent);
-}
-
-void plan_stop(struct deciding *d, struct agent *agent)
-{
-    for (size_t k = 0; agent->phase == PHASE_TOOLS && k < agent->call_count && !d->failed; k++) {
-        struct call *call = &agent->calls[k];
-        if (call->plan != NULL && call->state == CALL_RUNNING && call->children_open == 0)
-            go_on(d, agent, call);
-    }
+    agent_continue(d, agent);
 }

@@ -37,6 +37,8 @@ static int read_request(struct deciding *d, const struct js *arguments, struct d
     request->schema = (*profile)->schema;
     request->checks = (*profile)->checks;
     request->network = (*profile)->network;
+    if ((*profile)->working_directory.n > 0)
+        request->working_directory = (*profile)->working_directory;
     if ((*profile)->params != NULL) {
         struct model_params called = request->params;
         request->params = *(*profile)->params;
@@ -62,7 +64,7 @@ static struct list prompt_files(struct deciding *d, const struct profile *profil
     return files;
 }
 
-static void start(struct deciding *d, struct agent *agent, struct call *call,
+static void start(struct deciding *d, const struct agent *agent, const struct call *call,
                   const struct js *arguments)
 {
     struct err why = ERR_INIT;
@@ -121,8 +123,8 @@ static int join_prompt(const struct gathering *files, const struct profile *prof
     return 0;
 }
 
-/* The id of the job that has done this already. */
-static void repeated(struct deciding *d, struct agent *agent, struct call *call,
+/* Nobody waits for a job in the background but by spawn_await: this is an earlier job, which has done the same. Its id is the answer. */
+static void repeated(struct deciding *d, const struct agent *agent, const struct call *call,
                      const struct agent *job)
 {
     struct buf out;
@@ -133,7 +135,7 @@ static void repeated(struct deciding *d, struct agent *agent, struct call *call,
     buf_release(&out);
 }
 
-static void gathered(struct deciding *d, struct agent *agent, struct call *call,
+static void gathered(struct deciding *d, const struct agent *agent, const struct call *call,
                      const struct js *arguments)
 {
     struct err why = ERR_INIT;
@@ -151,15 +153,13 @@ static void gathered(struct deciding *d, struct agent *agent, struct call *call,
         int made = child_make(d, agent, call, &request, EVENT_ABSENT, &why);
         if (made < 0)
             door_refuse(d, agent, call, &why);
-        else if (made == CHILD_REPEATED && !d->failed)
-            repeated(d, agent, call, child_repeated(d, call));
-        else if (!d->failed)
+        else if (made == CHILD_NEW && !d->failed)
             call_finish(d, agent, call, TOOL_OK, keep(d, run_agent_at(d->run, no)->task_id));
     }
     buf_release(&prompt);
 }
 
-const struct door_ops door_spawn = {start, gathered, NULL};
+const struct door_ops door_spawn = {start, gathered, repeated, NULL};
 
 /* --- spawn_await --------------------------------------------------------------------------------------------------------- */
 
@@ -198,24 +198,13 @@ static void find_all(struct deciding *d, const struct agent *agent, struct await
     }
 }
 
-/* One look at the agents for all ids: there may be thousands of both. */
 static void find_named(struct deciding *d, const struct agent *agent, struct awaited *out)
 {
-    const struct run *run = d->run;
-    struct map wanted;
-    map_init(&wanted);
     out->jobs = arena_alloc(&d->out->arena, out->ids.n * sizeof *out->jobs);
     for (size_t i = 0; i < out->ids.n; i++) {
-        out->jobs[i] = NULL;
-        map_set(&wanted, out->ids.items[i], &out->jobs[i]);
+        const struct agent *job = run_child_named(d->live, agent, out->ids.items[i]);
+        out->jobs[i] = job != NULL && is_job_of(job, agent) ? job : NULL;
     }
-    for (uint32_t no = 1; no < run->agent_count; no++) {
-        const struct agent **place =
-            is_job_of(run->agents[no], agent) ? map_get(&wanted, run->agents[no]->task_id) : NULL;
-        if (place != NULL && *place == NULL)
-            *place = run->agents[no];
-    }
-    map_release(&wanted);
 }
 
 static int find_awaited(struct deciding *d, const struct agent *agent, const struct js *arguments,
@@ -231,7 +220,7 @@ static int find_awaited(struct deciding *d, const struct agent *agent, const str
 }
 
 /* One block per job. The error flag is never set: failures stand in the blocks. */
-static void answer(struct deciding *d, struct agent *agent, struct call *call,
+static void answer(struct deciding *d, const struct agent *agent, const struct call *call,
                    const struct awaited *awaited)
 {
     struct buf out;
@@ -250,10 +239,12 @@ static void answer(struct deciding *d, struct agent *agent, struct call *call,
             buf_printf(&out, "OK]\n%s",
                        job->outcome == OUTCOME_COMPLETED ? "" : "[BUDGET EXCEEDED] ");
             struct str said = result_said(job->outcome, job->response);
+            said = result_quoted(&d->out->arena, said);
             buf_str(&out, door_share(d, agent, said, awaited->ids.n));
         } else {
+            struct str why = result_quoted(&d->out->arena, job->error);
             buf_text(&out, "ERROR]\n");
-            buf_str(&out, job->error);
+            buf_str(&out, door_share(d, agent, why, awaited->ids.n));
         }
         if (job != NULL && job->phase == PHASE_DONE)
             result_notice(d->run, job, "\nNotice: ", &out);
@@ -262,7 +253,7 @@ static void answer(struct deciding *d, struct agent *agent, struct call *call,
     buf_release(&out);
 }
 
-static void await_start(struct deciding *d, struct agent *agent, struct call *call,
+static void await_start(struct deciding *d, const struct agent *agent, const struct call *call,
                         const struct js *arguments)
 {
     struct err why = ERR_INIT;
@@ -299,7 +290,7 @@ static void await_start(struct deciding *d, struct agent *agent, struct call *ca
     buf_release(&jobs);
 }
 
-static void await_ended(struct deciding *d, struct agent *agent, struct call *call,
+static void await_ended(struct deciding *d, const struct agent *agent, const struct call *call,
                         const struct agent *child)
 {
     struct err why = ERR_INIT;
@@ -310,4 +301,4 @@ static void await_ended(struct deciding *d, struct agent *agent, struct call *ca
     js_free(arguments);
 }
 
-const struct door_ops door_spawn_await = {await_start, NULL, await_ended};
+const struct door_ops door_spawn_await = {await_start, NULL, await_ended, NULL};

@@ -1,4 +1,5 @@
 /* spawn_agent (seed 002): one child, and its result is the call's. Pure. */
+#include "base/utf8.h"
 #include "core/run/door.h"
 
 #define CONTEXT_FILES_MAX 16
@@ -11,7 +12,7 @@ static int read_request(struct deciding *d, const struct js *arguments, struct d
     delegation_init(request, DOOR_SPAWN_AGENT);
     if (arguments_known(arguments,
                         "task scope max_tool_calls mode role budget allowed_tools context "
-                        "context_files effort",
+                        "context_files effort working_directory",
                         "spawn_agent", err) != 0 ||
         arguments_known(js_get(arguments, "budget"), "tool_calls tokens cost_usd timeout_ms",
                         "budget", err) != 0)
@@ -21,6 +22,7 @@ static int read_request(struct deciding *d, const struct js *arguments, struct d
         argument_text(arguments, "mode", &request->mode, err) != 0 ||
         argument_text(arguments, "role", &request->role, err) != 0 ||
         argument_text(arguments, "context", &request->context, err) != 0 ||
+        argument_text(arguments, "working_directory", &request->working_directory, err) != 0 ||
         argument_effort(arguments, &request->params, err) != 0 ||
         argument_budget(arguments, &request->asked, err) != 0 ||
         argument_number(arguments, "max_tool_calls", 1, &request->asked.tool_calls, err) != 0 ||
@@ -29,7 +31,7 @@ static int read_request(struct deciding *d, const struct js *arguments, struct d
         argument_list(&d->out->arena, arguments, "context_files", CONTEXT_FILES_MAX,
                       &request->context_files, err) != 0)
         return -1;
-    if (request->task.n == 0)
+    if (utf8_is_blank(request->task))
         return err_set(err, ERR_USAGE, "task must not be empty");
     if (request->scope.n > SCOPE_BYTES_MAX)
         return err_set(err, ERR_USAGE, "scope may have at most %d bytes", SCOPE_BYTES_MAX);
@@ -38,7 +40,7 @@ static int read_request(struct deciding *d, const struct js *arguments, struct d
     return 0;
 }
 
-static void ended(struct deciding *d, struct agent *agent, struct call *call,
+static void ended(struct deciding *d, const struct agent *agent, const struct call *call,
                   const struct agent *child)
 {
     struct ending ending = ending_of(child);
@@ -46,18 +48,15 @@ static void ended(struct deciding *d, struct agent *agent, struct call *call,
                 child_text(d, agent, call, child, &ending));
 }
 
-static void make(struct deciding *d, struct agent *agent, struct call *call,
+static void make(struct deciding *d, const struct agent *agent, const struct call *call,
                  const struct delegation *request)
 {
     struct err why = ERR_INIT;
-    int made = child_make(d, agent, call, request, EVENT_ABSENT, &why);
-    if (made < 0)
+    if (child_make(d, agent, call, request, EVENT_ABSENT, &why) < 0)
         door_refuse(d, agent, call, &why);
-    else if (made == CHILD_REPEATED && !d->failed)
-        ended(d, agent, call, child_repeated(d, call));
 }
 
-static void start(struct deciding *d, struct agent *agent, struct call *call,
+static void start(struct deciding *d, const struct agent *agent, const struct call *call,
                   const struct js *arguments)
 {
     struct err why = ERR_INIT;
@@ -95,7 +94,7 @@ static int check_context(const struct delegation *request, const struct gatherin
     return 0;
 }
 
-static void gathered(struct deciding *d, struct agent *agent, struct call *call,
+static void gathered(struct deciding *d, const struct agent *agent, const struct call *call,
                      const struct js *arguments)
 {
     struct err why = ERR_INIT;
@@ -107,4 +106,4 @@ static void gathered(struct deciding *d, struct agent *agent, struct call *call,
         make(d, agent, call, &request);
 }
 
-const struct door_ops door_spawn_agent = {start, gathered, ended};
+const struct door_ops door_spawn_agent = {start, gathered, ended, NULL};

@@ -49,11 +49,9 @@ static void item_refuse(struct deciding *d, const struct agent *agent, const str
     emit(d, e);
 }
 
-/* The agent is being stopped: nothing more is started, and the call ends with its last child. */
-static void finish_stopped(struct deciding *d, struct agent *agent, struct call *call)
+static void stopped(struct deciding *d, const struct agent *agent, const struct call *call)
 {
-    if (call->children_open == 0)
-        call_finish(d, agent, call, TOOL_ERROR, STR("Error: stopped before all tasks had ended."));
+    call_finish(d, agent, call, TOOL_ERROR, STR("Error: stopped before all tasks had ended."));
 }
 
 static int not_an_array(const struct js *value, const char *what, struct err *err)
@@ -112,12 +110,14 @@ static int read_fan_task(struct deciding *d, const struct js *task, struct deleg
     if (js_kind(task) != JS_OBJECT)
         return err_set(err, ERR_USAGE, "a task must be an object, not %s",
                        js_kind_words(js_kind(task)));
-    return arguments_known(task, "role task scope context max_tool_calls effort", "a task", err) !=
-                       0 ||
+    return arguments_known(task, "role task scope context max_tool_calls effort working_directory",
+                           "a task", err) != 0 ||
                    argument_text(task, "task", &request->task, err) != 0 ||
                    argument_text(task, "role", &request->role, err) != 0 ||
                    argument_text(task, "scope", &request->scope, err) != 0 ||
                    argument_text(task, "context", &request->context, err) != 0 ||
+                   argument_text(task, "working_directory", &request->working_directory, err) !=
+                       0 ||
                    argument_effort(task, &request->params, err) != 0 ||
                    argument_number(task, "max_tool_calls", 1, &request->asked.tool_calls, err) !=
                        0 ||
@@ -126,15 +126,35 @@ static int read_fan_task(struct deciding *d, const struct js *task, struct deleg
                : 0;
 }
 
+/* A child whose budget was used up before it said anything has not done its task. */
+static bool has_answered(const struct agent *agent)
+{
+    return agent->outcome == OUTCOME_COMPLETED ||
+           (agent->outcome == OUTCOME_BUDGET_EXCEEDED && agent->response.n > 0);
+}
+
+/* The first calls that it made; tool_calls_used says how many there were. */
+static void print_called(struct jw *w, const struct agent *agent)
+{
+    jw_key(w, "tool_calls");
+    jw_array(w);
+    for (size_t i = 0; i < agent->called_count; i++)
+        jw_str(w, agent->called[i]);
+    jw_end_array(w);
+    if (agent->account.tool_calls > (int64_t)agent->called_count)
+        jw_kint(w, "tool_calls_left_out", agent->account.tool_calls - (int64_t)agent->called_count);
+}
+
 /* parent: who made the call; count: how many results its answer has. */
 static void fan_result(struct deciding *d, struct jw *w, const struct agent *parent, size_t count,
                        const struct js *task, const struct call_child *child)
 {
     const struct agent *agent = child->no != 0 ? run_agent_at(d->run, child->no) : NULL;
-    bool worked = agent != NULL && ending_worked(agent->outcome);
-    struct str said = agent == NULL ? child->error
-                      : worked      ? result_said(agent->outcome, agent->response)
-                                    : agent->error;
+    bool worked = agent != NULL && has_answered(agent);
+    struct str said = agent == NULL                   ? child->error
+                      : worked                        ? agent->response
+                      : ending_worked(agent->outcome) ? result_said(agent->outcome, agent->response)
+                                                      : door_share(d, parent, agent->error, count);
     struct buf summary, notice;
     buf_init(&summary, 4096);
     buf_init(&notice, SIZE_MAX / 4);
@@ -150,6 +170,7 @@ static void fan_result(struct deciding *d, struct jw *w, const struct agent *par
         jw_kstr(w, "task_id", agent->task_id);
         jw_ktext(w, "status", outcome_text(agent->outcome));
         jw_kstr(w, "full_response", door_share(d, parent, agent->response, count));
+        print_called(w, agent);
         result_notice(d->run, agent, "", &notice);
         reuse_notice(child, agent, "", &notice);
         if (notice.n > 0)
@@ -172,7 +193,7 @@ static void fan_result(struct deciding *d, struct jw *w, const struct agent *par
     buf_release(&summary);
 }
 
-static void fan_answer(struct deciding *d, struct agent *agent, struct call *call,
+static void fan_answer(struct deciding *d, const struct agent *agent, const struct call *call,
                        const struct fan *fan)
 {
     struct buf out;
@@ -187,7 +208,7 @@ static void fan_answer(struct deciding *d, struct agent *agent, struct call *cal
     for (size_t i = 0; i < count; i++) {
         const struct call_child *child = child_of(call, i);
         fan_result(d, &w, agent, count, js_at(fan->tasks, i), child);
-        worked += has_worked(d->run, child);
+        worked += child->no != 0 && has_answered(run_agent_at(d->run, child->no));
         if (child->no == 0 || child->origin == CHILD_REPEATED)
             continue;
         const struct agent *done = run_agent_at(d->run, child->no);
@@ -207,7 +228,7 @@ static void fan_answer(struct deciding *d, struct agent *agent, struct call *cal
 }
 
 /* Makes children up to the limit; answers when all have ended. */
-static void fan_advance(struct deciding *d, struct agent *agent, struct call *call,
+static void fan_advance(struct deciding *d, const struct agent *agent, const struct call *call,
                         const struct fan *fan)
 {
     size_t count = js_count(fan->tasks);
@@ -224,7 +245,7 @@ static void fan_advance(struct deciding *d, struct agent *agent, struct call *ca
         fan_answer(d, agent, call, fan);
 }
 
-static void fan_start(struct deciding *d, struct agent *agent, struct call *call,
+static void fan_start(struct deciding *d, const struct agent *agent, const struct call *call,
                       const struct js *arguments)
 {
     struct err why = ERR_INIT;
@@ -235,20 +256,18 @@ static void fan_start(struct deciding *d, struct agent *agent, struct call *call
         fan_advance(d, agent, call, &fan);
 }
 
-static void fan_ended(struct deciding *d, struct agent *agent, struct call *call,
+static void fan_ended(struct deciding *d, const struct agent *agent, const struct call *call,
                       const struct agent *child)
 {
     struct err why = ERR_INIT;
     struct fan fan = {NULL, 0};
     struct js *arguments = js_parse(call->call.arguments, &why);
-    if (agent->stopping != OUTCOME_NONE)
-        finish_stopped(d, agent, call);
-    else if (read_fan(d->run, arguments, &fan, &why) == 0)
+    if (read_fan(d->run, arguments, &fan, &why) == 0)
         fan_advance(d, agent, call, &fan);
     js_free(arguments);
 }
 
-const struct door_ops door_fan_out = {fan_start, NULL, fan_ended};
+const struct door_ops door_fan_out = {fan_start, NULL, fan_ended, stopped};
 
 /* --- delegate_task ---------------------------------------------------------------------------------------------------------- */
 
@@ -277,19 +296,18 @@ static int read_subtask(const struct js *subtask, size_t i, struct plan *plan, s
     if (js_kind(subtask) != JS_OBJECT)
         return err_set(err, ERR_USAGE, "%s must be an object, not %s", key,
                        js_kind_words(js_kind(subtask)));
-    if (arguments_known(subtask, "task scope depends_on effort", key, err) != 0 ||
+    if (arguments_known(subtask, "task scope depends_on effort working_directory", key, err) != 0 ||
         argument_text(subtask, "task", &request.task, err) != 0 ||
         argument_text(subtask, "scope", &request.scope, err) != 0 ||
+        argument_text(subtask, "working_directory", &request.working_directory, err) != 0 ||
         argument_effort(subtask, &request.params, err) != 0 || check_lengths(&request, err) != 0 ||
         argument_number(subtask, "depends_on", 1, &depends_on, err) != 0)
         return err_prefix(err, "%s", key);
-    if (request.task.n == 0)
+    if (utf8_is_blank(request.task))
         return err_set(err, ERR_USAGE, "%s: task must not be empty", key);
     const struct js *asked = js_get(subtask, "depends_on");
     bool given = js_kind(asked) != JS_ABSENT && js_kind(asked) != JS_NULL;
-    bool whole = js_real(asked, 0) == (double)depends_on;
-    if (given && (!whole || depends_on < 0 || depends_on >= (int64_t)plan->count ||
-                  depends_on == (int64_t)i))
+    if (given && (depends_on < 0 || depends_on >= (int64_t)plan->count || depends_on == (int64_t)i))
         return err_set(err, ERR_USAGE, "%s: depends_on must be the index of another subtask", key);
     plan->depends_on[i] = given ? depends_on : -1;
     return 0;
@@ -337,7 +355,7 @@ static struct str subtask_text(struct deciding *d, const struct plan *plan, cons
     return text;
 }
 
-static void plan_answer(struct deciding *d, struct agent *agent, struct call *call,
+static void plan_answer(struct deciding *d, const struct agent *agent, const struct call *call,
                         const struct plan *plan)
 {
     struct buf out;
@@ -394,7 +412,7 @@ static bool any_failed(const struct run *run, const struct call *call)
     return false;
 }
 
-static void plan_advance(struct deciding *d, struct agent *agent, struct call *call,
+static void plan_advance(struct deciding *d, const struct agent *agent, const struct call *call,
                          const struct plan *plan)
 {
     int64_t limit = lower(d->run->settings.max_concurrent, d->run->settings.delegate_concurrency);
@@ -409,6 +427,9 @@ static void plan_advance(struct deciding *d, struct agent *agent, struct call *c
         request.task = subtask_text(d, plan, call, item);
         request.scope = js_get_str(js_at(plan->subtasks, item), "scope");
         struct str effort = js_get_str(js_at(plan->subtasks, item), "effort");
+        struct str directory = js_get_str(js_at(plan->subtasks, item), "working_directory");
+        if (directory.n > 0)
+            request.working_directory = directory;
         if (effort.n > 0)
             request.params.effort = effort;
         if (child_make(d, agent, call, &request, (int64_t)item, &why) < 0)
@@ -425,7 +446,7 @@ static void plan_advance(struct deciding *d, struct agent *agent, struct call *c
         plan_answer(d, agent, call, plan);
 }
 
-static void plan_start(struct deciding *d, struct agent *agent, struct call *call,
+static void plan_start(struct deciding *d, const struct agent *agent, const struct call *call,
                        const struct js *arguments)
 {
     struct err why = ERR_INIT;
@@ -436,17 +457,15 @@ static void plan_start(struct deciding *d, struct agent *agent, struct call *cal
         plan_advance(d, agent, call, &plan);
 }
 
-static void plan_ended(struct deciding *d, struct agent *agent, struct call *call,
+static void plan_ended(struct deciding *d, const struct agent *agent, const struct call *call,
                        const struct agent *child)
 {
     struct err why = ERR_INIT;
     struct plan plan;
     struct js *arguments = js_parse(call->call.arguments, &why);
-    if (agent->stopping != OUTCOME_NONE)
-        finish_stopped(d, agent, call);
-    else if (read_plan(arguments, &plan, &why) == 0)
+    if (read_plan(arguments, &plan, &why) == 0)
         plan_advance(d, agent, call, &plan);
     js_free(arguments);
 }
 
-const struct door_ops door_delegate_task = {plan_start, NULL, plan_ended};
+const struct door_ops door_delegate_task = {plan_start, NULL, plan_ended, stopped};

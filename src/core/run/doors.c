@@ -6,18 +6,21 @@
  * delegate_task take an effort; these are not named because every request carries the schemas. */
 #define EFFORT ",\"effort\":{\"type\":\"string\",\"enum\":[\"low\",\"medium\",\"high\"]}"
 
+/* Where the relative paths of a child start. Subtasks of delegate_task take it too, as they take an
+ * effort. */
+#define DIRECTORY ",\"working_directory\":{\"type\":\"string\"}"
+
 static const char spawn_agent_description[] =
-    "Give a task to a sub-agent and wait for its result. It sees only these arguments. Not for "
-    "single calls.";
+    "Give a task to a sub-agent and wait for its result. It sees only these arguments.";
 static const char spawn_agent_schema[] =
     "{\"type\":\"object\",\"properties\":{\"task\":{\"type\":\"string\"},"
     "\"scope\":{\"type\":\"string\"},\"role\":{$ROLES\"type\":\"string\"},"
     "\"mode\":{\"type\":\"string\",\"enum\":[\"plan\",\"auto\"],\"description\":\"plan: "
-    "read-only\"},\"max_tool_calls\":{\"type\":\"number\",\"description\":\"Default 15\"},"
+    "read-only\"},\"max_tool_calls\":{\"type\":\"number\"},"
     "\"budget\":{\"type\":\"object\",\"description\":\"tokens, cost_usd, timeout_ms\"},"
     "\"allowed_tools\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
     "\"context\":{\"type\":\"string\"},\"context_files\":{\"type\":\"array\","
-    "\"items\":{\"type\":\"string\"}}" EFFORT "},\"required\":[\"task\"]}";
+    "\"items\":{\"type\":\"string\"}}" DIRECTORY EFFORT "},\"required\":[\"task\"]}";
 
 static const char spawn_description[] =
     "Start a sub-agent in the background. Returns its job id for spawn_await.";
@@ -50,9 +53,9 @@ static const char fan_out_description[] =
 static const char fan_out_schema[] =
     "{\"type\":\"object\",\"properties\":{\"tasks\":{\"type\":\"array\","
     "\"items\":{\"type\":\"object\",\"properties\":{\"task\":{\"type\":\"string\"},"
-    "\"role\":{$ROLES\"type\":\"string\"},\"scope\":{\"type\":\"string\"},"
+    "\"role\":{\"type\":\"string\"},\"scope\":{\"type\":\"string\"},"
     "\"context\":{\"type\":\"string\"},"
-    "\"max_tool_calls\":{\"type\":\"number\"}" EFFORT "},\"required\":[\"task\"]}},"
+    "\"max_tool_calls\":{\"type\":\"number\"}" DIRECTORY "},\"required\":[\"task\"]}},"
     "\"max_concurrent\":{\"type\":\"number\"}},\"required\":[\"tasks\"]}";
 
 static const char delegate_description[] =

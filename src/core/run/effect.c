@@ -22,6 +22,9 @@ uint64_t effect_mark(uint64_t mark, const struct effect *e)
     mark = mark_str(mark, e->path);
     mark = mark_str(mark, e->before);
     mark = mark_str(mark, e->after);
+    /* Runs that were recorded before questions had a hash have the same mark as before. */
+    if (e->shown.n > 0)
+        mark = mark_str(mark, e->shown);
     mark = mark_u64(mark, (uint64_t)e->output_limit);
     mark = mark_u64(mark, (uint64_t)e->max_result);
     return mark_u64(mark, e->conversation);

@@ -31,9 +31,11 @@ struct effect {
     struct str tool;
     struct str arguments;           /* JSON object; GATHER: JSON array of paths */
     struct str path, before, after; /* TOOL of a prepared call, SETTLE */
-    int64_t output_limit;           /* MODEL */
-    int64_t max_result;             /* TOOL: bytes of text that fit into the conversation */
-    uint64_t conversation;          /* MODEL: mark of what is sent */
+    struct str
+        shown; /* TOOL, PREPARE: hash of the preview that a person approved; empty: nobody was asked */
+    int64_t output_limit;  /* MODEL */
+    int64_t max_result;    /* TOOL: bytes of text that fit into the conversation */
+    uint64_t conversation; /* MODEL: mark of what is sent */
 };
 
 uint64_t effect_mark(uint64_t before, const struct effect *effect);

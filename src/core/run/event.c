@@ -294,6 +294,7 @@ static void summary_of_model(const struct event *e, struct buf *out)
         else
             buf_text(out, "calls tools");
         add_tokens(e, out);
+        add_more(out, "; notice: ", e->notice);
     } else {
         buf_text(out, "model failed (");
         add_label(out, e->class, "): ");
@@ -320,6 +321,18 @@ static void summary_of_tool(const struct event *e, struct buf *out)
     }
 }
 
+static void summary_of_sleep(const struct event *e, struct buf *out)
+{
+    long long seconds = e->slept_ms == EVENT_ABSENT ? 0 : e->slept_ms / 1000;
+    buf_text(out, "the machine slept for ");
+    if (seconds >= 3600)
+        buf_printf(out, "%lld h %lld m", seconds / 3600, seconds / 60 % 60);
+    else if (seconds >= 60)
+        buf_printf(out, "%lld m %lld s", seconds / 60, seconds % 60);
+    else
+        buf_printf(out, "%lld s", seconds);
+}
+
 void event_summary(const struct event *e, struct buf *out)
 {
     switch (e->type) {
@@ -336,6 +349,9 @@ void event_summary(const struct event *e, struct buf *out)
     case EVENT_RUN_PARKED:
         buf_text(out, "parked: ");
         add_line(out, e->reason);
+        break;
+    case EVENT_RUN_SLEPT:
+        summary_of_sleep(e, out);
         break;
     case EVENT_MODEL_HELD:
         buf_text(out, "waits for its provider: ");
@@ -465,6 +481,10 @@ void event_summary(const struct event *e, struct buf *out)
     case EVENT_PERMISSION_ASKED:
         summary_of_tool(e, out);
         break;
+    case EVENT_PERMISSION_SHOWN:
+        buf_text(out, "the question shows ");
+        add_line(out, e->shown);
+        break;
     case EVENT_PERMISSION_GRANTED:
     case EVENT_PERMISSION_DENIED:
         add_label(out, e->tool, " ");
@@ -487,6 +507,7 @@ void event_summary(const struct event *e, struct buf *out)
         break;
     case EVENT_BUDGET_WARNED:
         buf_printf(out, "%lld %% used", (long long)e->percent);
+        add_more(out, ": ", e->reason);
         break;
     case EVENT_TYPE_COUNT:
         break;

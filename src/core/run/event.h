@@ -24,12 +24,21 @@
  *      the time that no process owned the run. A request is tried again for as long as patience_ms says and not a number of
  *      times; then the run parks. A model that cannot be reached is left out of pools, for minutes or for the run.
  *      A request that overflows lowers the model's window for the run and books nothing.
+ *      Masking takes off what the masked results were estimated to have, and not an eighth of their bytes.
  *      After masking or compaction a reply books only messages that were not booked before.
  *      The system prompt of a child holds only what siblings share. agent.message of its task has the brief
  *      (focus, directory, budget) as `text` beside `opening`.
  *      The last turn and the request for a summary are sent with the tools (`kept`). Calls in their replies are
- *      answered with tool.finished and not executed. A last turn takes the place of a summary that was asked for. */
-#define EVENT_VERSION 3
+ *      answered with tool.finished and not executed. A last turn takes the place of a summary that was asked for.
+ *      A last turn, a warning and a refusal say which limit it is, and the error of an agent whose budget is used up does.
+ *   4  the lines that follow.
+ *      A contract holds `ask` or `ask_mode`; whether a call is asked for is decided when it is made, also for children. Deadlines
+ *      stand still while a person is asked, and whoever was answered waits for a slot before it goes on.
+ *      A yes to a call names the hash of what was shown, and counts only while it is the last that permission.shown has.
+ *      Where tokens or dollars are limited, the output limit follows the run's own answers (output_most). A reply that such
+ *      a limit cut off is booked, is not part of the conversation, and the same turn is asked again with a larger limit.
+ *      What a child inherits of its parent's budget is less what was spent, and not less what is reserved at the moment. */
+#define EVENT_VERSION 4
 
 struct contract;
 
@@ -42,7 +51,8 @@ struct contract;
     X(workspace_id, S)                                                                             \
     X(workspace_path, S)                                                                           \
     X(task, S)                                                                                     \
-    X(asker, S)    /* who answers questions: terminal | nobody */                                  \
+    X(asker, S)    /* who answers questions: terminal | inbox | nobody */                          \
+    X(walls, S)    /* of commands: all | those that are off */                                     \
     X(settings, J) /* config as it was when the run started */                                     \
     X(control, J)  /* registry, profiles and pin as they were when the run started */              \
     X(contract, J)                                                                                 \
@@ -85,6 +95,7 @@ struct contract;
     X(request, S) /* mark of the conversation that was sent */                                     \
     X(estimate, I)                                                                                 \
     X(output_limit, I)                                                                             \
+    X(output_most, I) /* the limit without what was learnt, where that lowered it */               \
     X(calls, J)                                                                                    \
     X(finish, S)                                                                                   \
     X(completeness, S)                                                                             \
@@ -106,9 +117,11 @@ struct contract;
     X(window, I)  /* tokens, as an overflow's error names them */                                  \
     X(needed, I)                                                                                   \
     X(server_request, S) /* the server's id of the request */                                      \
+    X(notice, S)         /* what the server refused and requests go without; once in a run */      \
     X(fallback, S)       /* the model of the pool that is asked instead */                         \
     X(retry_at, I)                                                                                 \
     X(waited_ms, I) /* for admission to a provider */                                              \
+    X(slept_ms, I)  /* that the machine was suspended; the run's time stood still */               \
     X(idle_ms, I)   /* without a sign of life */                                                   \
     X(partial, S)                                                                                  \
     X(sent, S) /* no: the request never left, so it costs nothing */                               \
@@ -119,14 +132,20 @@ struct contract;
     X(percent, I)                                                                                  \
     X(reason, S)                                                                                   \
     X(tool, S)                                                                                     \
+    X(shown, S)   /* hash of what the person who answered was shown */                             \
+    X(preview, J) /* what a question shows: tool, reach, parts */                                  \
+    X(always, S)  /* the yes holds for what was shown: session (this run) | project */             \
     X(arguments, J)                                                                                \
     X(shortened, J) /* arguments with their long values cut: they stand whole in the reply */      \
     X(opening, S)   /* of a text that stands whole elsewhere: in a reply, or with the child */     \
     X(path, S)                                                                                     \
     X(before, S) /* hash of the file, or "absent" */                                               \
     X(after, S)                                                                                    \
+    X(secrets, I) /* how many were masked in it; absent: none */                                   \
     X(files_read, J)                                                                               \
     X(files_modified, J)                                                                           \
+    X(refused, J)  /* system calls that its sandbox refused: call, program, times */               \
+    X(network, J)  /* hosts that commands reached or were refused: host, verdict, why, bytes */    \
     X(files, J)    /* path and text, error, or `same`: seq of the event that has the same text */  \
     X(checks, J)   /* commands that must succeed */                                                \
     X(evidence, J) /* what each check showed */                                                    \
@@ -152,10 +171,11 @@ struct contract;
 #define EVENT_TYPES(X)                                                                             \
     X(INBOX_TAKEN, "inbox.taken", (effects, inbox_id, kind, sender, body))                         \
     X(RUN_STARTED, "run.started",                                                                  \
-      (run_id, session_id, user_id, workspace_id, workspace_path, task, asker, settings, control,  \
-       contract))                                                                                  \
-    X(RUN_RESUMED, "run.resumed", (effects, owner, epoch, alive_at))                               \
-    X(RUN_PARKED, "run.parked", (provider, reason))                                                \
+      (run_id, session_id, user_id, workspace_id, workspace_path, task, asker, walls, settings,    \
+       control, contract))                                                                         \
+    X(RUN_RESUMED, "run.resumed", (effects, owner, epoch, alive_at, asker, walls, kind))           \
+    X(RUN_PARKED, "run.parked", (provider, reason, kind))                                          \
+    X(RUN_SLEPT, "run.slept", (effects, slept_ms))                                                 \
     X(RUN_COMPLETED, "run.completed", (outcome, response, result))                                 \
     X(RUN_FAILED, "run.failed", (outcome, error, response, result))                                \
     X(RUN_CANCELLED, "run.cancelled", (outcome, error, response, result))                          \
@@ -180,29 +200,30 @@ struct contract;
     X(RUN_JOINING, "run.joining", (outcome, error))                                                \
     X(RUN_DIRECTED, "run.directed", (calls))                                                       \
     X(PLAN_MADE, "plan.made", (count, reason, plan))                                               \
-    X(PLAN_STEP, "plan.step", (item, name, kind, reason))                                          \
+    X(PLAN_STEP, "plan.step", (item, name, kind, reason, shown))                                   \
     X(AGENT_ISOLATING, "agent.isolating", (attempt, base_ref))                                     \
     X(WORKTREE_CREATED, "agent.worktree_created",                                                  \
       (effects, outcome, strategy, worktree_path, workspace, branch, base_ref, error))             \
     X(AGENT_MERGING, "agent.merging", (kind, outcome, error, parent_no))                           \
     X(WORKTREE_MERGED, "agent.worktree_merged",                                                    \
       (effects, task_id, sub_agent_id, step_idx, merge_success, merge_strategy, merge_message,     \
-       conflicted_files, branch, commit, files_modified, evidence))                                \
+       conflicted_files, branch, commit, secrets, files_modified, evidence))                       \
     X(AGENT_CHECKING, "agent.checking", (outcome, error, checks))                                  \
-    X(AGENT_CHECKED, "agent.checked", (effects, outcome, text, evidence, files_modified))          \
+    X(AGENT_CHECKED, "agent.checked",                                                              \
+      (effects, outcome, text, secrets, evidence, files_modified, network))                        \
     X(RUN_PAUSED, "run.paused", (count))                                                           \
     X(RUN_UNPAUSED, "run.unpaused", (outcome))                                                     \
-    X(AGENT_MESSAGE, "agent.message", (role, note, text, opening))                                 \
+    X(AGENT_MESSAGE, "agent.message", (role, note, text, opening, reason))                         \
     X(AGENT_MASKED, "agent.masked", (count, tokens, kept))                                         \
     X(AGENT_COMPACTED, "agent.compacted", (outcome, text, opening, kept))                          \
     X(AGENT_STOPPING, "agent.stopping", (outcome, reason))                                         \
     X(MODEL_REQUESTED, "model.requested",                                                          \
-      (name, model, provider, origin, attempt, tools, estimate, output_limit, tokens, cost_nano,   \
-       request))                                                                                   \
+      (name, model, provider, origin, attempt, tools, estimate, output_limit, output_most, tokens, \
+       cost_nano, request))                                                                        \
     X(MODEL_REPLIED, "model.replied",                                                              \
       (effects, text, calls, finish, completeness, input_tokens, cached_tokens,                    \
        cache_write_tokens, output_tokens, reasoning_tokens, response_id, model_effective,          \
-       first_token_ms, admitted_ms, total_ms, server_request, extras))                             \
+       first_token_ms, admitted_ms, total_ms, server_request, notice, extras))                     \
     X(MODEL_FAILED, "model.failed",                                                                \
       (effects, class, http_status, trouble, window, needed, server_request, retry_after_ms,       \
        retry_at, fallback, error, partial, sent, input_tokens, output_tokens, first_token_ms,      \
@@ -211,18 +232,20 @@ struct contract;
     X(MODEL_ADMITTED, "model.admitted", (effects))                                                 \
     X(TOOL_REQUESTED, "tool.requested", (tool, arguments, shortened))                              \
     X(TOOL_PREPARED, "tool.prepared", (effects, path, before, after))                              \
-    X(TOOL_FINISHED, "tool.finished", (effects, outcome, text, files_read, files_modified))        \
+    X(TOOL_FINISHED, "tool.finished",                                                              \
+      (effects, outcome, text, reason, secrets, files_read, files_modified, refused, network))     \
     X(TOOL_INTERRUPTED, "tool.interrupted", (effects, text))                                       \
-    X(FACTS_GATHERED, "facts.gathered", (effects, files))                                          \
-    X(PERMISSION_ASKED, "permission.asked", (tool, arguments, shortened))                          \
-    X(PERMISSION_GRANTED, "permission.granted", (tool))                                            \
-    X(PERMISSION_DENIED, "permission.denied", (tool, reason, depth))                               \
+    X(FACTS_GATHERED, "facts.gathered", (effects, secrets, files))                                 \
+    X(PERMISSION_ASKED, "permission.asked", (tool, asker, arguments, shortened))                   \
+    X(PERMISSION_SHOWN, "permission.shown", (effects, item, shown, secrets, preview))              \
+    X(PERMISSION_GRANTED, "permission.granted", (tool, reason, shown, always))                     \
+    X(PERMISSION_DENIED, "permission.denied", (tool, reason, depth, shown))                        \
     X(CONTRACT_CLAMPED, "contract.clamped", (clamps))                                              \
     X(BUDGET_RESERVED, "budget.reserved", (tokens, cost_nano))                                     \
     X(BUDGET_WAITING, "budget.waiting", (tokens, cost_nano))                                       \
     X(BUDGET_SETTLED, "budget.settled", (tokens, cost_nano, used_tokens, used_cost_nano))          \
     X(BUDGET_REFUSED, "budget.refused", (reason))                                                  \
-    X(BUDGET_WARNED, "budget.warned", (percent))                                                   \
+    X(BUDGET_WARNED, "budget.warned", (percent, reason))                                           \
     X(TIMER_FIRED, "timer.fired", (effects, kind))                                                 \
     X(AGENT_IDLE, "agent.idle", (effects, kind, tool, idle_ms))
 

@@ -1,49 +1,13 @@
-/* How agents end: finishing, stopping, another attempt, and the one close that every child gets. Only this file ends a run. Pure. */
+/* How agents end: finishing, stopping, another attempt, and the one close that every child gets. Only this file ends a run. Nobody goes
+ * on from here: who waits for an end hears of it when the present step is over (continue.c). Pure. */
 #include "base/utf8.h"
-#include "core/run/plan_run.h"
+#include "core/run/continue.h"
 
-#define UNMERGED "held, and its parent ended without merging it"
+#define STOPPED_ABOVE "its parent was stopped"
 #define SHARED "worked in the shared tree; nothing to merge"
 
-/* Whoever waits for the child goes on: the call that made it, calls that await it, a parent that has answered already. */
-static void tell(struct deciding *d, struct agent *parent, struct agent *child)
-{
-    struct call *call = parent->phase == PHASE_TOOLS ? call_find(parent, child->parent_call) : NULL;
-    if (call != NULL && call->state == CALL_RUNNING && call->awaits == CALL_AWAITS_CHILDREN)
-        delegate_ended(d, parent, call, child);
-    for (size_t i = 0; parent->phase == PHASE_TOOLS && parent->calls_for_jobs > 0 &&
-                       i < parent->call_count && !d->failed;
-         i++) {
-        call = &parent->calls[i];
-        if (call->state == CALL_RUNNING && call->awaits == CALL_AWAITS_JOBS &&
-            call->children_open == 0)
-            delegate_ended(d, parent, call, child);
-    }
-    if (d->failed)
-        return;
-    if (parent->phase == PHASE_JOINING && child->life == LIFE_WAITING_FOR_MERGE) {
-        child_drop(d, child, STR(UNMERGED)); /* and delivers that */
-    } else if (parent->phase == PHASE_JOINING && parent->stopping == OUTCOME_NONE) {
-        if (parent->children_open == 0)
-            agent_finish(d, parent, parent->joining, keep(d, parent->joining_error));
-    } else if (parent->phase == PHASE_TOOLS || parent->phase == PHASE_READY) {
-        calls_advance(d, parent);
-    } else {
-        agent_settle_stop(d, parent);
-    }
-}
-
-static void deliver(struct deciding *d, struct agent *child)
-{
-    struct agent *parent = run_agent_at(d->run, child->parent_no);
-    if (d->failed)
-        return;
-    tell(d, parent, child);
-    trees_advance(d, parent); /* its tree may have been the next one */
-}
-
-static void close_as(struct deciding *d, struct agent *child, const char *status, struct str why,
-                     struct str result)
+static void close_as(struct deciding *d, const struct agent *child, const char *status,
+                     struct str why, struct str result)
 {
     struct event *e = draft(d, child->no, EVENT_SUBAGENT_CLOSED);
     child_stamp(child, e);
@@ -53,7 +17,8 @@ static void close_as(struct deciding *d, struct agent *child, const char *status
     emit(d, e);
 }
 
-static void integrate(struct deciding *d, struct agent *child, struct str how, struct str result)
+static void integrate(struct deciding *d, const struct agent *child, struct str how,
+                      struct str result)
 {
     struct event *e = draft(d, child->no, EVENT_SUBAGENT_COMPLETED);
     child_stamp(child, e);
@@ -65,13 +30,13 @@ static void integrate(struct deciding *d, struct agent *child, struct str how, s
 static void add_response(struct deciding *d, const struct agent *agent, struct str response,
                          struct event *e)
 {
-    if (response.n > REPEATED_MAX && str_eq(response, agent->response))
+    if (response.n > REPEATED_MAX && agent->response.p != NULL && str_eq(response, agent->response))
         e->opening = keep(d, utf8_cut(response, OPENING_BYTES));
     else
         e->response = response;
 }
 
-static void close_child(struct deciding *d, struct agent *agent, const struct ending *ending)
+static void close_child(struct deciding *d, const struct agent *agent, const struct ending *ending)
 {
     bool worked = ending_worked(ending->outcome);
     struct str result = result_object(d, agent, ending);
@@ -79,29 +44,29 @@ static void close_child(struct deciding *d, struct agent *agent, const struct en
     child_stamp(agent, e);
     e->outcome = str_from(outcome_text(ending->outcome));
     add_response(d, agent, ending->response, e);
-    /* What a merge closes later has no other place for why its budget did not suffice. */
-    if (!worked || (tree_is_there(agent) && ending->outcome != OUTCOME_COMPLETED))
+    if (ending->outcome != OUTCOME_COMPLETED)
         e->error = ending->error;
+    if (worked)
+        e->output_path = run_report_path(d->run, agent, &d->out->arena);
     emit(d, e);
     if (agent->phase == PHASE_LEAVING) {
         tree_leave(d, agent);
-        plan_leaving(d, agent);
         return; /* child_left closes it */
     }
     if (!worked)
         close_as(d, agent, "failed", ending->error, result);
     else if (agent->contract.execution.close == CLOSE_ON_COMPLETION)
         integrate(d, agent, STR(SHARED), result);
-    deliver(d, agent);
+    due_tell(d, agent);
 }
 
-void child_integrate(struct deciding *d, struct agent *child)
+void child_integrate(struct deciding *d, const struct agent *child)
 {
     struct ending ending = {child->outcome, keep(d, child->response), keep(d, child->error)};
     integrate(d, child, STR(SHARED), result_object(d, child, &ending));
 }
 
-void child_left(struct deciding *d, struct agent *child, enum tool_outcome outcome,
+void child_left(struct deciding *d, const struct agent *child, enum tool_outcome outcome,
                 struct str message)
 {
     struct ending ending = {child->outcome, keep(d, child->response), keep(d, child->error)};
@@ -120,10 +85,10 @@ void child_left(struct deciding *d, struct agent *child, enum tool_outcome outco
         integrate(d, child, message, result);
     else
         close_as(d, child, "failed", ending.error, result);
-    deliver(d, child);
+    due_tell(d, child);
 }
 
-void child_drop(struct deciding *d, struct agent *child, struct str why)
+void child_drop(struct deciding *d, const struct agent *child, struct str why)
 {
     struct ending ending = {OUTCOME_CANCELLED, keep(d, child->response), why};
     struct str result = result_object(d, child, &ending);
@@ -138,7 +103,7 @@ void child_drop(struct deciding *d, struct agent *child, struct str why)
         return;
     }
     close_as(d, child, "failed", why, result);
-    deliver(d, child);
+    due_tell(d, child);
 }
 
 static bool gate_failed(const struct run *run)
@@ -151,7 +116,7 @@ static bool gate_failed(const struct run *run)
     return false;
 }
 
-static void close_run(struct deciding *d, struct agent *root, struct ending *ending)
+static void close_run(struct deciding *d, const struct agent *root, struct ending *ending)
 {
     if (ending->outcome == OUTCOME_COMPLETED && gate_failed(d->run)) {
         ending->outcome = OUTCOME_ERROR;
@@ -171,7 +136,7 @@ static void close_run(struct deciding *d, struct agent *root, struct ending *end
 
 /* An agent is never done while a child of it is open. One that did its work waits for the jobs that it left, until its own deadline;
  * one that failed takes them down with it. What is held, nobody will merge any more. */
-static void join(struct deciding *d, struct agent *agent, const struct ending *ending)
+static void join(struct deciding *d, const struct agent *agent, const struct ending *ending)
 {
     bool worked = ending_worked(ending->outcome);
     if (agent->phase == PHASE_JOINING)
@@ -181,10 +146,10 @@ static void join(struct deciding *d, struct agent *agent, const struct ending *e
     e->error = ending->error;
     emit(d, e);
     for (uint32_t no = 1; no < d->run->agent_count && !d->failed; no++) {
-        struct agent *child = d->run->agents[no];
+        const struct agent *child = d->run->agents[no];
         if (child->parent_no == agent->no && child->life == LIFE_WAITING_FOR_MERGE &&
             child->phase == PHASE_DONE)
-            child_drop(d, child, STR(UNMERGED));
+            child_drop(d, child, STR(CHILD_UNMERGED));
     }
     if (worked)
         trees_advance(d, agent);
@@ -192,33 +157,22 @@ static void join(struct deciding *d, struct agent *agent, const struct ending *e
         children_stop(d, agent, STR("its parent failed"));
 }
 
-/* Those that only wait to be merged come first: one that stops would make room for them. */
-void children_stop(struct deciding *d, struct agent *agent, struct str reason)
+void agent_joined(struct deciding *d, const struct agent *agent)
 {
-    for (int pass = 0; pass < 2; pass++) {
-        for (uint32_t no = agent->no + 1; agent->children_open > 0 && no < d->run->agent_count;
-             no++) {
-            struct agent *child = d->run->agents[no];
-            if (child->parent_no != agent->no || child->life == LIFE_CLOSED || d->failed)
-                continue;
-            bool waits = child->life == LIFE_WAITING_FOR_MERGE && !tree_busy(child);
-            if (waits && pass == 0)
-                child_drop(d, child, reason);
-            else if (!waits && pass == 1)
-                agent_stop(d, child, OUTCOME_CANCELLED, reason);
-        }
-    }
+    if (agent->children_open == 0)
+        agent_finish(d, agent, agent->joining, keep(d, agent->joining_error));
 }
 
-void agent_finish(struct deciding *d, struct agent *agent, enum outcome outcome, struct str error)
+void agent_finish(struct deciding *d, const struct agent *agent, enum outcome outcome,
+                  struct str error)
 {
     if (d->failed || agent->phase >= PHASE_LEAVING)
         return;
     struct ending ending = {outcome, keep(d, agent->response.p != NULL ? agent->response : STR("")),
                             error};
     if (ending.error.p == NULL && outcome != OUTCOME_COMPLETED)
-        ending.error =
-            outcome == OUTCOME_BUDGET_EXCEEDED ? STR("the budget is used up") : STR("failed");
+        ending.error = outcome == OUTCOME_BUDGET_EXCEEDED ? limit_error(d, agent->limit_reached)
+                                                          : STR("failed");
     answer_settle(d, agent, &ending);
     if (agent->children_open > 0)
         join(d, agent, &ending);
@@ -232,7 +186,8 @@ void agent_finish(struct deciding *d, struct agent *agent, enum outcome outcome,
         close_child(d, agent, &ending);
 }
 
-void agent_give_up(struct deciding *d, struct agent *agent, enum outcome outcome, struct str error)
+void agent_give_up(struct deciding *d, const struct agent *agent, enum outcome outcome,
+                   struct str error)
 {
     bool in_time = contract_deadline_ms(&agent->contract) == UNLIMITED ||
                    agent_deadline(agent, TIMER_WALL, d->now) > d->now;
@@ -252,12 +207,11 @@ void agent_give_up(struct deciding *d, struct agent *agent, enum outcome outcome
         agent_finish(d, agent, outcome, error);
 }
 
-static void abort_effect(struct deciding *d, const struct agent *agent, struct str call_id)
-{
-    effect_seal(d, effect_add(d, EFFECT_ABORT, EFFECT_PURE, agent, call_id));
-}
+/* --- stopping --------------------------------------------------------------------------------------------------------------- */
 
-void agent_stop(struct deciding *d, struct agent *agent, enum outcome outcome, struct str reason)
+/* Says that the agent is being stopped, and aborts what it has under way. Its children are the caller's. */
+static void stop_one(struct deciding *d, const struct agent *agent, enum outcome outcome,
+                     struct str reason)
 {
     if (d->failed || agent->phase == PHASE_DONE || agent->stopping != OUTCOME_NONE)
         return;
@@ -269,28 +223,89 @@ void agent_stop(struct deciding *d, struct agent *agent, enum outcome outcome, s
     e->reason = reason;
     emit(d, e);
     if (agent->phase == PHASE_ASKING)
-        abort_effect(d, agent, agent->request_id);
+        effect_abort(d, agent, agent->request_id);
     if (agent->phase == PHASE_CHECKING)
-        abort_effect(d, agent, agent->check_id);
+        effect_abort(d, agent, agent->check_id);
     if (tree_busy(agent))
-        abort_effect(d, agent, agent->tree->id);
-    /* Counts are read anew each time: stopping the last child may end this agent and drop its calls. */
+        effect_abort(d, agent, agent->tree->id);
     for (size_t i = 0; agent->phase == PHASE_TOOLS && i < agent->call_count; i++) {
         const struct call *call = &agent->calls[i];
         if (call->awaits == CALL_WORKS &&
             (call->state == CALL_RUNNING || call->state == CALL_PREPARING ||
              call->state == CALL_GATHERING))
-            abort_effect(d, agent, call->call.id);
+            effect_abort(d, agent, call->call.id);
     }
-    children_stop(d, agent, STR("its parent was stopped"));
-    plan_stop(d, agent);
-    agent_settle_stop(d, agent);
+    delegate_stop(d, agent);
 }
 
-void agent_settle_stop(struct deciding *d, struct agent *agent)
+/* It was stopped, and nothing of it is under way any more. */
+static bool has_stopped(const struct agent *agent)
 {
-    if (d->failed || agent->phase >= PHASE_LEAVING || agent->stopping == OUTCOME_NONE ||
-        agent_busy(agent) || agent->children_open > 0)
+    return agent->stopping != OUTCOME_NONE && agent->phase < PHASE_LEAVING && !agent_busy(agent) &&
+           agent->children_open == 0;
+}
+
+/* Ends an agent that has stopped. One that may get another attempt gets it when the present step is over. */
+static void end_stopped(struct deciding *d, const struct agent *agent)
+{
+    if (!has_stopped(agent))
+        return;
+    if (agent->stopping == OUTCOME_CANCELLED)
+        agent_finish(d, agent, OUTCOME_CANCELLED, keep(d, agent->stop_reason));
+    else
+        due_continue(d, agent);
+}
+
+static bool is_below(const struct run *run, const struct agent *agent, const struct agent *above)
+{
+    while (agent->no > above->no)
+        agent = run_agent_at(run, agent->parent_no);
+    return agent == above;
+}
+
+/* The next agent below this one that is not closed, with a number above `no`; NULL: there is none. */
+static const struct agent *next_below(const struct run *run, const struct agent *above, uint32_t no)
+{
+    while (++no < run->agent_count) {
+        if (run->agents[no]->life != LIFE_CLOSED && is_below(run, run->agents[no], above))
+            return run->agents[no];
+    }
+    return NULL;
+}
+
+/* Children have higher numbers than their parents, so everybody is stopped after its parent. Whoever has children under way ends when
+ * it is told of their end. Those that only wait to be merged are given up first. */
+void children_stop(struct deciding *d, const struct agent *agent, struct str reason)
+{
+    const struct agent *child = agent;
+    if (agent->children_open == 0)
+        return;
+    while (!d->failed && (child = next_below(d->run, agent, child->no)) != NULL) {
+        if (child->life == LIFE_WAITING_FOR_MERGE && !tree_busy(child))
+            child_drop(d, child, child->parent_no == agent->no ? reason : STR(STOPPED_ABOVE));
+    }
+    child = agent;
+    while (!d->failed && (child = next_below(d->run, agent, child->no)) != NULL) {
+        stop_one(d, child, OUTCOME_CANCELLED,
+                 child->parent_no == agent->no ? reason : STR(STOPPED_ABOVE));
+        end_stopped(d, child);
+    }
+}
+
+void agent_stop(struct deciding *d, const struct agent *agent, enum outcome outcome,
+                struct str reason)
+{
+    enum outcome before = agent->stopping;
+    stop_one(d, agent, outcome, reason);
+    if (d->failed || agent->stopping == before)
+        return;
+    children_stop(d, agent, STR(STOPPED_ABOVE));
+    end_stopped(d, agent);
+}
+
+void agent_settle_stop(struct deciding *d, const struct agent *agent)
+{
+    if (d->failed || !has_stopped(agent))
         return;
     struct str reason = keep(d, agent->stop_reason);
     if (agent->stopping == OUTCOME_TIMEOUT)

@@ -98,7 +98,7 @@ static int know_text(struct run *run, const struct event *e, struct gathered_fil
 
 int apply_gathered(struct run *run, struct agent *agent, const struct event *e, struct err *err)
 {
-    struct call *call = agent->phase == PHASE_TOOLS ? call_find(agent, e->call_id) : NULL;
+    struct call *call = agent->phase == PHASE_TOOLS ? call_to_change(agent, e->call_id) : NULL;
     if (call == NULL || call->state != CALL_GATHERING)
         return apply_out_of_place(e, err);
     struct gathering *gathering = arena_alloc(&run->arena, sizeof *gathering);
@@ -137,9 +137,30 @@ static size_t put_context(char *at, size_t n, struct str context, const struct g
     return n;
 }
 
+/* Bytes of the line numbers that the read tool put in front of each line: spaces, digits and a tab. */
+static size_t number_bytes(struct str text)
+{
+    size_t bytes = 0;
+    for (size_t line = 0; line < text.n;) {
+        const char *end = memchr(text.p + line, '\n', text.n - line);
+        size_t n = 0;
+        while (line + n < text.n && text.p[line + n] == ' ')
+            n++;
+        while (line + n < text.n && text.p[line + n] >= '0' && text.p[line + n] <= '9')
+            n++;
+        if (n > 0 && line + n < text.n && text.p[line + n] == '\t')
+            bytes += n + 1;
+        line = end != NULL ? (size_t)(end - text.p) + 1 : text.n;
+    }
+    return bytes;
+}
+
 size_t gathered_bytes(struct str context, const struct gathering *gathering)
 {
-    return put_context(NULL, 0, context, gathering);
+    size_t bytes = context.n;
+    for (size_t i = 0; i < gathering->count; i++)
+        bytes += gathering->files[i].text.n - number_bytes(gathering->files[i].text);
+    return bytes;
 }
 
 static size_t put_task(char *at, const struct agent *agent, struct str brief)

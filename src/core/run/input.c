@@ -73,6 +73,7 @@ static int reply_from(const struct event *e, struct arena *arena, struct model_r
     reply->model = e->model_effective;
     reply->first_token_ms = e->first_token_ms == EVENT_ABSENT ? -1 : e->first_token_ms;
     reply->server_request = e->server_request;
+    reply->notice = e->notice;
     reply->extras = e->extras;
     return calls_from(e->calls, arena, reply, err);
 }
@@ -115,10 +116,23 @@ enum checked checked_parse(struct str text)
                                     : CHECKED_NOT_RUN;
 }
 
+struct str question_of_step(struct arena *arena, struct str call_id, int64_t step)
+{
+    return arena_printf(arena, "%.*s.%lld", STR_FMT(call_id), (long long)step);
+}
+
+bool question_is_of_step(struct str id)
+{
+    return id.n > 0 && memchr(id.p, '.', id.n) != NULL;
+}
+
 int input_from_event(const struct event *e, struct arena *arena, struct input_storage *storage,
                      struct input *input, struct err *err)
 {
-    *input = (struct input){.now = e->ts, .agent_no = e->agent_no, .call_id = e->call_id};
+    *input = (struct input){.now = e->ts,
+                            .agent_no = e->agent_no,
+                            .call_id = e->call_id,
+                            .secrets = e->secrets == EVENT_ABSENT ? 0 : e->secrets};
     switch (e->type) {
     case EVENT_INBOX_TAKEN:
         input->kind = INPUT_INBOX;
@@ -132,9 +146,16 @@ int input_from_event(const struct event *e, struct arena *arena, struct input_st
         input->owner = e->owner;
         input->epoch = (uint64_t)e->epoch;
         input->alive_at = e->alive_at == EVENT_ABSENT ? 0 : e->alive_at;
+        input->asker = e->asker;
+        input->walls = e->walls;
+        input->broken = str_is(e->kind, "forgive") ? BROKEN_FORGIVEN : BROKEN_COUNTS;
         return 0;
     case EVENT_TIMER_FIRED:
         input->kind = INPUT_TICK;
+        return 0;
+    case EVENT_RUN_SLEPT:
+        input->kind = INPUT_SLEPT;
+        input->slept_ms = e->slept_ms == EVENT_ABSENT ? 0 : e->slept_ms;
         return 0;
     case EVENT_MODEL_HELD:
         input->kind = INPUT_HELD;
@@ -143,6 +164,13 @@ int input_from_event(const struct event *e, struct arena *arena, struct input_st
         return 0;
     case EVENT_MODEL_ADMITTED:
         input->kind = INPUT_ADMITTED;
+        return 0;
+    case EVENT_PERMISSION_SHOWN:
+        input->kind = INPUT_SHOWN;
+        if (e->item != EVENT_ABSENT)
+            input->call_id = question_of_step(arena, e->call_id, e->item);
+        input->shown = e->shown;
+        input->preview = e->preview;
         return 0;
     case EVENT_AGENT_IDLE:
         input->kind = INPUT_SILENT;
@@ -170,9 +198,12 @@ int input_from_event(const struct event *e, struct arena *arena, struct input_st
     case EVENT_TOOL_INTERRUPTED:
         input->kind = e->type == EVENT_TOOL_FINISHED ? INPUT_RESULT : INPUT_LOST;
         input->text = e->text;
+        input->reason = e->reason;
         input->outcome = str_is(e->outcome, "ok") ? TOOL_OK : TOOL_ERROR;
         input->files_read = e->files_read;
         input->files_modified = e->files_modified;
+        input->refused = e->refused;
+        input->network = e->network;
         return 0;
     case EVENT_AGENT_CHECKED:
         input->kind = INPUT_CHECKED;
@@ -180,6 +211,7 @@ int input_from_event(const struct event *e, struct arena *arena, struct input_st
         input->text = e->text;
         input->evidence = e->evidence;
         input->files_modified = e->files_modified;
+        input->network = e->network;
         return 0;
     case EVENT_WORKTREE_CREATED:
         input->kind = INPUT_ISOLATED;

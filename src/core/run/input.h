@@ -23,7 +23,12 @@ enum input_kind {
     INPUT_SILENT,   /* an effect has shown no sign of life for a while */
     INPUT_HELD,     /* a model request waits for admission to its provider, `text` says why */
     INPUT_ADMITTED, /* it waits no longer; said only after HELD */
+    INPUT_SHOWN,    /* what a question shows by now, for whoever answers it in another process */
+    INPUT_SLEPT,    /* the machine was suspended, and `now` left that out */
 };
+
+/* Tries that broke without an answer count in full, unless a person who resumes the run says that they do no longer. */
+enum broken_tries { BROKEN_COUNTS, BROKEN_FORGIVEN };
 
 struct input {
     enum input_kind kind;
@@ -36,7 +41,9 @@ struct input {
     /* INPUT_RESUME */
     struct str owner;
     uint64_t epoch;
-    int64_t alive_at; /* the last owner's last sign of life; 0: not known */
+    int64_t alive_at;        /* the last owner's last sign of life; 0: not known */
+    struct str asker, walls; /* as in run.started, for the new owner; STR_NONE: as they were */
+    enum broken_tries broken;
     /* INPUT_REPLY, INPUT_FAILURE */
     const struct model_reply *reply;
     const struct model_failure *failure;
@@ -48,8 +55,13 @@ struct input {
     struct str path, before, after; /* hashes in hex, or "absent" */
     /* INPUT_RESULT, INPUT_LOST */
     struct str text;
+    /* INPUT_RESULT: why a call that was approved was not made after all; STR_NONE: it was made */
+    struct str reason;
     enum tool_outcome outcome;
     struct str files_read, files_modified; /* JSON arrays of paths, or STR_NONE */
+    struct str refused;                    /* JSON array of system calls, or STR_NONE */
+    struct str network; /* of INPUT_CHECKED too: a JSON array of contacts by name, or STR_NONE */
+    int64_t secrets;    /* masked in what a tool found, of these and the next three as well */
     /* INPUT_FACTS */
     struct gathering gathering;
     /* INPUT_CHECKED, with text and files_modified */
@@ -66,6 +78,11 @@ struct input {
     int64_t idle_ms; /* since its last sign of life */
     /* INPUT_HELD */
     int64_t waited_ms; /* so far */
+    /* INPUT_SHOWN, with secrets: masked in the preview, not in what has the hash */
+    struct str shown;   /* hash, hex */
+    struct str preview; /* JSON object */
+    /* INPUT_SLEPT */
+    int64_t slept_ms; /* since the run was last told */
 };
 
 const char *model_trouble_text(enum model_trouble trouble); /* "" for none */
@@ -73,6 +90,10 @@ enum model_trouble model_trouble_parse(struct str text);    /* a text that is no
 
 const char *checked_text(enum checked checked);
 enum checked checked_parse(struct str text); /* what is not known was not run */
+
+/* The id of the question about a step of a plan: the call's, a dot and the step's place. A call's own id has no dot. */
+struct str question_of_step(struct arena *arena, struct str call_id, int64_t step);
+bool question_is_of_step(struct str id);
 
 /* Rebuilds the input that a logged fact carries, for replay. reply and failure storage is the caller's; strings live in
  * the arena or in the event. CORRUPT when the event is no fact. */

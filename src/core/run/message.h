@@ -78,6 +78,9 @@ struct model_reply {
     int64_t first_token_ms; /* from sending to the first byte of content; -1 unknown */
     struct str extras;
     struct str server_request; /* the server's id of this request, or STR_NONE */
+    /* What was asked for and left out, because the server refused it: a line each, the same for all
+     * answers. Or STR_NONE. */
+    struct str notice;
 };
 
 /* UNSENT: the request never left this process, so it cost nothing. */

@@ -3,12 +3,15 @@
  * model.failed and model.replied: it holds for all agents together. Pure. */
 #include "base/mark.h"
 #include "base/utf8.h"
+#include "core/contract/money.h"
 #include "core/run/apply.h"
 
 #define LEFT_OUT_MS 300000      /* a model whose server timed out or could not be reached */
 #define NEVER_ANSWERED_MS 15000 /* for a provider from which nothing ever came in this run */
 #define ALIKE_MAX 3             /* status 500 with the same body, for one request */
-#define REASON_BYTES 300        /* of an error, kept for each model that is left out */
+/* Tries of a request that break without a word, before the run parks for them. */
+#define BREAKS_CHANCE 2
+#define REASON_BYTES 300 /* of an error, kept for each model that is left out */
 #define FOR_THE_RUN INT64_MAX
 
 /* --- what is known -------------------------------------------------------------------------- */
@@ -108,8 +111,43 @@ void members_print(const struct run *run, struct buf *out)
 
 void patience_forget(struct run *run, struct agent *agent)
 {
-    agent->patience = (struct patience){.since = 0};
+    agent->patience =
+        (struct patience){.broken = agent->patience.broken, .breaks = agent->patience.breaks};
     timer_set(run, agent, TIMER_PATIENCE, 0);
+}
+
+void broken_add(struct agent *agent, const struct event *e, struct amount used)
+{
+    enum err_class class = err_class_parse(e->class);
+    bool unanswered = event_number(e->http_status, 0) == 0 && e->partial.n == 0 &&
+                      e->output_tokens == EVENT_ABSENT;
+    if (e->version < 3 || !unanswered || (class != ERR_RETRY && class != ERR_TIMEOUT))
+        return;
+    struct patience *p = &agent->patience;
+    p->broken.tokens += used.tokens;
+    p->broken.cost_nano += used.cost_nano;
+    /* One or two may be chance, and end what they used up like everything else that is spent. */
+    if (++p->breaks > BREAKS_CHANCE)
+        budget_break(&agent->account, p->breaks == BREAKS_CHANCE + 1 ? p->broken : used);
+}
+
+void broken_keep(struct agent *agent)
+{
+    if (agent->patience.breaks > BREAKS_CHANCE)
+        budget_keep_broken(&agent->account, agent->patience.broken);
+    agent->patience.broken = (struct amount){0, 0};
+    agent->patience.breaks = 0;
+}
+
+void broken_forgive(struct run *run)
+{
+    for (uint32_t no = 0; no < run->agent_count; no++) {
+        struct agent *agent = agent_to_change(run, no);
+        if (agent->patience.breaks > BREAKS_CHANCE)
+            budget_forgive(&agent->account, agent->patience.broken);
+        agent->patience.broken = (struct amount){0, 0};
+        agent->patience.breaks = 0;
+    }
 }
 
 /* Status 500 with the same body, this one included. */
@@ -152,7 +190,7 @@ int64_t patience_rest(const struct run *run, const struct agent *agent)
 void patience_anew(struct run *run)
 {
     for (uint32_t no = 0; no < run->agent_count; no++)
-        patience_forget(run, run->agents[no]);
+        patience_forget(run, agent_to_change(run, no));
     for (size_t i = 0; i < run->settings.model_count; i++)
         run->members[i].failing_since = 0;
 }
@@ -317,6 +355,21 @@ void patience_held(struct deciding *d, const struct agent *agent)
         patience_over(d, agent);
 }
 
+/* The request is asked again by the resume. Aborting makes its failure come, which says whether it was ever sent. */
+static void park(struct deciding *d, struct event *e)
+{
+    struct event parked = *e;
+    due_settle(d); /* whoever is to hear of an end hears of it before */
+    if (d->run->status != RUN_RUNNING)
+        return;
+    emit(d, &parked);
+    for (uint32_t no = 0; no < d->run->agent_count && !d->failed; no++) {
+        const struct agent *agent = d->run->agents[no];
+        if (agent->phase == PHASE_ASKING)
+            effect_abort(d, agent, agent->request_id);
+    }
+}
+
 void run_park(struct deciding *d, struct str model, struct str why)
 {
     const struct model_settings *asked = settings_model(&d->run->settings, model);
@@ -328,5 +381,28 @@ void run_park(struct deciding *d, struct str model, struct str why)
     } else {
         e->reason = keep(d, why);
     }
-    emit(d, e);
+    park(d, e);
+}
+
+void run_park_broken(struct deciding *d, const struct agent *agent)
+{
+    const struct model_settings *asked = settings_model(&d->run->settings, agent->model_asked);
+    const struct amount *broken = &run_agent_at(d->run, 0)->account.broken;
+    struct event *e = draft(d, 0, EVENT_RUN_PARKED);
+    struct buf out;
+    struct jw w;
+    buf_init(&out, SIZE_MAX / 4);
+    jw_init(&w, &out);
+    buf_printf(&out, "requests that broke without an answer may have cost up to %lld tokens and $",
+               (long long)broken->tokens);
+    money_print(&w, broken->cost_nano);
+    buf_printf(&out,
+               ", and what is left of the budget does not pay for another (`--forgive-broken` of "
+               "`cadre resume` counts them no longer): %.*s",
+               STR_FMT(agent->patience.why));
+    e->kind = STR("broken");
+    e->provider = asked != NULL ? keep(d, asked->provider) : STR_NONE;
+    e->reason = keep(d, buf_view(&out));
+    buf_release(&out);
+    park(d, e);
 }

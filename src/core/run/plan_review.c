@@ -19,17 +19,17 @@
 
 /* --- the task --------------------------------------------------------------------------------------------------------------- */
 
-static void add_list(struct buf *out, const char *title, const struct list *list, size_t most)
+static void add_list(struct buf *out, const char *title, struct list list, size_t most)
 {
-    if (list->n > 0)
+    if (list.n > 0)
         buf_printf(out, "\n%s\n", title);
-    for (size_t i = 0; i < list->n && i < most; i++) {
+    for (size_t i = 0; i < list.n && i < most; i++) {
         buf_text(out, "- ");
-        utf8_clean(out, list->items[i], UTF8_ONE_LINE);
+        utf8_clean(out, list.items[i], UTF8_ONE_LINE);
         buf_char(out, '\n');
     }
-    if (list->n > most)
-        buf_printf(out, "- and %zu more\n", list->n - most);
+    if (list.n > most)
+        buf_printf(out, "- and %zu more\n", list.n - most);
 }
 
 static void add_cut(struct buf *out, struct str text, size_t bytes)
@@ -65,7 +65,7 @@ static void add_evidence(const struct run *run, const struct call *call, const s
             buf_text(out, "Checks that were run: ");
             add_cut(out, child->evidence, shown);
         }
-        add_list(out, "Files that it changed:", &child->files_modified, files);
+        add_list(out, "Files that it changed:", files_list(&child->files_modified), files);
         buf_text(out, "What it said:\n");
         add_cut(out, child->response, said);
     }
@@ -77,7 +77,7 @@ void plan_review_task(const struct run *run, const struct call *call, struct buf
     buf_text(out, "Review the result of a plan against its goal. The files as they are now hold "
                   "everything that was merged.\n\nGoal: ");
     add_cut(out, plan->goal, REVIEW_GOAL_BYTES);
-    add_list(out, "It is complete when:", &plan->completion_criteria, PLAN_CRITERIA_MAX);
+    add_list(out, "It is complete when:", plan->completion_criteria, PLAN_CRITERIA_MAX);
     add_evidence(run, call, plan, out);
     buf_text(out,
              "\nLook at the files; what the steps said about themselves is a claim, not evidence. "
@@ -152,14 +152,14 @@ static enum reviewed review_says(struct str review)
 
 static bool reviews_a_plan(const struct run *run, const struct agent *agent)
 {
-    struct agent *parent = agent->no != 0 ? run_agent_at(run, agent->parent_no) : NULL;
-    struct call *call = parent != NULL && parent->phase == PHASE_TOOLS
-                            ? call_find(parent, agent->parent_call)
-                            : NULL;
+    const struct agent *parent = agent->no != 0 ? run_agent_at(run, agent->parent_no) : NULL;
+    const struct call *call = parent != NULL && parent->phase == PHASE_TOOLS
+                                  ? call_find(parent, agent->parent_call)
+                                  : NULL;
     return call != NULL && call->plan != NULL && plan_last_review(run, call) == agent;
 }
 
-bool plan_verdict_asked(struct deciding *d, struct agent *agent)
+bool plan_verdict_asked(struct deciding *d, const struct agent *agent)
 {
     if (agent->corrections > 0 || !reviews_a_plan(d->run, agent) ||
         review_says(agent->response) != REVIEWED_NOT)

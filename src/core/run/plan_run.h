@@ -16,6 +16,7 @@ struct plan_run {
         warnings; /* a line for each thing that was made of the planner's answer and may not be meant; empty: none */
     struct step_state *states;
     struct str *reasons; /* of each step: why it failed, was denied or skipped */
+    struct str *offered; /* of each step: hash of what its question shows; empty: none yet */
     int64_t version;     /* grows with each round of findings */
 };
 
@@ -28,16 +29,22 @@ const struct agent *call_item_agent(const struct run *run, const struct call *ca
 bool plan_child_worked(const struct agent *child);
 struct str plan_child_error(const struct agent *child); /* of one that did not */
 /* Settles what ended. */
-void plan_steps_settle(struct deciding *d, struct agent *agent, struct call *call);
+void plan_steps_settle(struct deciding *d, const struct agent *agent, const struct call *call);
 /* The same, and starts or asks about what may start now. */
-void plan_steps_advance(struct deciding *d, struct agent *agent, struct call *call);
+void plan_steps_advance(struct deciding *d, const struct agent *agent, const struct call *call);
 /* Logs a step's new status ("approved": it may start), and why; STR_NONE: no reason. */
 void plan_step_is(struct deciding *d, const struct agent *agent, const struct call *call,
                   size_t step, const char *status, struct str reason);
+/* The same for a person's yes; shown: hash of what that person saw, or STR_NONE. */
+void plan_step_approved(struct deciding *d, const struct agent *agent, const struct call *call,
+                        size_t step, struct str shown);
 /* The first child whose work waits to be merged and is needed by a step that waits for nothing else; NULL: there is none. */
-struct agent *plan_needs_merged(const struct run *run, const struct agent *agent);
-/* What is asked names the step: the call's id, a dot and the step's place. */
-struct str plan_question_id(struct arena *arena, const struct call *call, size_t step);
+const struct agent *plan_needs_merged(const struct run *run, const struct agent *agent);
+/* What a person who is asked about the step should know, as JSON: the step itself, and what its agent would be bound by. Appends. */
+void plan_step_terms(const struct run *run, const struct agent *agent, const struct call *call,
+                     size_t step, struct buf *out);
+/* The agent's call and step that a question is about; NULL: no such step waits for an answer. */
+const struct call *plan_step_asked(const struct agent *agent, struct str id, size_t *step);
 /* Puts the questions again that were open before a crash. */
 void plan_ask_again(struct deciding *d, const struct agent *agent, const struct call *call);
 
@@ -53,7 +60,7 @@ size_t plan_findings(struct arena *arena, struct str review, int64_t round, stru
 /* The last review that there was, or NULL. */
 const struct agent *plan_last_review(const struct run *run, const struct call *call);
 /* The agent is a plan's reviewer whose answer has no verdict, and it was told so: it is to answer again. Once. */
-bool plan_verdict_asked(struct deciding *d, struct agent *agent);
+bool plan_verdict_asked(struct deciding *d, const struct agent *agent);
 /* How the plan as it stands fared. Well is also where config wants no review. */
 enum reviewed {
     REVIEWED_WELL,
@@ -67,11 +74,10 @@ enum reviewed plan_reviewed(const struct run *run, const struct call *call);
 struct str plan_problem(const struct run *run, const struct call *call);
 /* An answer to a question about a step: true where the id names one. */
 enum step_answer { STEP_DENIED, STEP_ALLOWED };
-bool plan_approve(struct deciding *d, struct agent *agent, struct str id, enum step_answer answer);
-void plan_overdue(struct deciding *d, struct agent *agent); /* nobody approved in time */
+bool plan_approve(struct deciding *d, const struct agent *agent, struct str id,
+                  enum step_answer answer, struct str shown);
+void plan_overdue(struct deciding *d, const struct agent *agent); /* nobody approved in time */
 /* A child waits to be merged and holds no slot any more: another step may start. */
 void plan_leaving(struct deciding *d, const struct agent *child);
-/* The agent is being stopped: a plan that only waits for approvals has nothing left that would end it. */
-void plan_stop(struct deciding *d, struct agent *agent);
 
 #endif

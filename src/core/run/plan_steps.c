@@ -23,16 +23,31 @@ const struct agent *call_item_agent(const struct run *run, const struct call *ca
     return child != NULL && child->no != 0 ? run_agent_at(run, child->no) : NULL;
 }
 
-void plan_step_is(struct deciding *d, const struct agent *agent, const struct call *call,
-                  size_t step, const char *status, struct str reason)
+static struct event *step_event(struct deciding *d, const struct agent *agent,
+                                const struct call *call, size_t step, const char *status)
 {
     struct event *e = draft(d, agent->no, EVENT_PLAN_STEP);
     e->call_id = keep(d, call->call.id);
     e->item = (int64_t)step;
     e->name = keep(d, call->plan->plan.steps[step].id);
     e->kind = str_from(status);
+    return e;
+}
+
+void plan_step_is(struct deciding *d, const struct agent *agent, const struct call *call,
+                  size_t step, const char *status, struct str reason)
+{
+    struct event *e = step_event(d, agent, call, step, status);
     if (reason.n > 0)
         e->reason = reason;
+    emit(d, e);
+}
+
+void plan_step_approved(struct deciding *d, const struct agent *agent, const struct call *call,
+                        size_t step, struct str shown)
+{
+    struct event *e = step_event(d, agent, call, step, "approved");
+    e->shown = shown;
     emit(d, e);
 }
 
@@ -47,7 +62,7 @@ struct str plan_child_error(const struct agent *child)
     return child->error.n > 0 ? child->error : STR("the budget is used up");
 }
 
-void plan_steps_settle(struct deciding *d, struct agent *agent, struct call *call)
+void plan_steps_settle(struct deciding *d, const struct agent *agent, const struct call *call)
 {
     for (size_t i = 0; i < call->plan->plan.count && !d->failed; i++) {
         const struct agent *child = call_item_agent(d->run, call, (int64_t)i);
@@ -74,7 +89,7 @@ static struct str missing(struct deciding *d, const struct plan_run *plan, size_
     return STR("something that it needs was not done");
 }
 
-static void skip_steps(struct deciding *d, struct agent *agent, struct call *call)
+static void skip_steps(struct deciding *d, const struct agent *agent, const struct call *call)
 {
     size_t steps[PLAN_STEPS_MAX];
     size_t count = schedule_to_skip(&call->plan->schedule, call->plan->states, steps);
@@ -82,33 +97,118 @@ static void skip_steps(struct deciding *d, struct agent *agent, struct call *cal
         plan_step_is(d, agent, call, steps[i], "skipped", missing(d, call->plan, steps[i]));
 }
 
-/* What is asked names the step: the call's id, a dot and the step's place. */
-struct str plan_question_id(struct arena *arena, const struct call *call, size_t step)
+/* --- what is asked ------------------------------------------------------------------------------------------------------------ */
+
+const struct call *plan_step_asked(const struct agent *agent, struct str id, size_t *step)
 {
-    return arena_printf(arena, "%.*s.%zu", STR_FMT(call->call.id), step);
+    struct arena arena;
+    const struct call *found = NULL;
+    arena_init(&arena);
+    for (size_t k = 0; found == NULL && agent->phase == PHASE_TOOLS && question_is_of_step(id) &&
+                       k < agent->call_count;
+         k++) {
+        const struct call *call = &agent->calls[k];
+        if (call->plan == NULL || call->state == CALL_DONE || !str_starts(id, call->call.id))
+            continue;
+        for (size_t i = 0; found == NULL && i < call->plan->plan.count; i++) {
+            if (call->plan->states[i].status == STEP_BLOCKED &&
+                str_eq(question_of_step(&arena, call->call.id, (int64_t)i), id)) {
+                found = call;
+                *step = i;
+            }
+        }
+    }
+    arena_release(&arena);
+    return found;
+}
+
+static void print_list(struct jw *w, const char *key, const struct list *list)
+{
+    jw_key(w, key);
+    jw_array(w);
+    for (size_t i = 0; i < list->n; i++)
+        jw_str(w, list->items[i]);
+    jw_end_array(w);
+}
+
+/* The contract as it would be now; a budget that others use up meanwhile is no part of what is shown. */
+static void print_contract(const struct run *run, const struct agent *agent,
+                           const struct call *call, size_t step, struct jw *w)
+{
+    struct err why = ERR_INIT;
+    struct arena arena;
+    struct delegation request;
+    struct contract contract;
+    struct facts facts = {.run_id = run->id,
+                          .session_id = run->session_id,
+                          .parent_agent_id = agent->id,
+                          .agent_id = STR("step"),
+                          .parent_task = agent->objective,
+                          .workspace_path = run->workspace_path,
+                          .remaining_tokens = UNLIMITED,
+                          .remaining_cost_nano = UNLIMITED,
+                          .remaining_wall_ms = UNLIMITED,
+                          .ordinal = run->agent_count,
+                          .asker = run->asker};
+    arena_init(&arena);
+    plan_step_request(&arena, &call->plan->plan, step, call->plan->plan.steps[step].description,
+                      &request);
+    if (contract_derive(&arena, &agent->contract, &request, &facts, &run->settings, &contract,
+                        &why) != 0) {
+        jw_kstr(w, "problem", str_from(why.message));
+        arena_release(&arena);
+        return;
+    }
+    jw_key(w, "tools");
+    jw_array(w);
+    for (size_t i = 0; i < contract.permissions.tool_mode_count; i++)
+        if (contract.permissions.tool_modes[i].permission != PERMIT_DENY)
+            jw_str(w, contract.permissions.tool_modes[i].tool);
+    jw_end_array(w);
+    jw_kstr(w, "network", contract.permissions.network);
+    if (contract.isolation.ownership.state != LIST_ABSENT)
+        print_list(w, "owns", &contract.isolation.ownership);
+    print_list(w, "checks", &contract.outputs.checks);
+    struct list of_role = settings_role_checks(&run->settings, request.role);
+    if (contract.outputs.checks.n > 0)
+        jw_kstr(w, "checks_from",
+                of_role.state == LIST_ABSENT
+                    ? STR("sub_agent.outputs.checks")
+                    : arena_printf(&arena, "roles.%.*s.outputs.checks", STR_FMT(request.role)));
+    arena_release(&arena);
+}
+
+void plan_step_terms(const struct run *run, const struct agent *agent, const struct call *call,
+                     size_t step, struct buf *out)
+{
+    const struct plan_step *asked = &call->plan->plan.steps[step];
+    struct jw w;
+    jw_init(&w, out);
+    jw_object(&w);
+    jw_kstr(&w, "step", asked->id);
+    jw_kstr(&w, "title", asked->title);
+    jw_kstr(&w, "description", asked->description);
+    print_list(&w, "success_criteria", &asked->success_criteria);
+    jw_ktext(&w, "role", asked->role->name);
+    print_contract(run, agent, call, step, &w);
+    jw_end_object(&w);
 }
 
 static void ask(struct deciding *d, const struct agent *agent, const struct call *call, size_t step)
 {
-    const struct plan_step *asked = &call->plan->plan.steps[step];
-    struct effect *effect = effect_add(d, EFFECT_ASK, EFFECT_OUTWARD, agent,
-                                       plan_question_id(&d->out->arena, call, step));
+    struct effect *effect =
+        effect_add(d, EFFECT_ASK, EFFECT_OUTWARD, agent,
+                   question_of_step(&d->out->arena, call->call.id, (int64_t)step));
     struct buf text;
-    struct jw w;
     buf_init(&text, 1 << 20);
-    jw_init(&w, &text);
-    jw_object(&w);
-    jw_kstr(&w, "step", asked->id);
-    jw_kstr(&w, "title", asked->title);
-    jw_kstr(&w, "description", utf8_cut(asked->description, 2000));
-    jw_end_object(&w);
+    plan_step_terms(d->run, agent, call, step, &text);
     effect->tool = STR("plan");
     effect->arguments = keep(d, buf_view(&text));
     buf_release(&text);
     effect_seal(d, effect);
 }
 
-static void ask_for_steps(struct deciding *d, struct agent *agent, struct call *call)
+static void ask_for_steps(struct deciding *d, const struct agent *agent, const struct call *call)
 {
     size_t steps[PLAN_STEPS_MAX];
     size_t count = schedule_to_ask(&call->plan->schedule, call->plan->states, steps);
@@ -136,7 +236,7 @@ static bool waits_to_be_merged(const struct agent *child)
 }
 
 /* Of what the step needs, the first by the plan's order that must be merged, where the rest is completed or waits as well. */
-static struct agent *needed_by(const struct run *run, const struct call *call, size_t step)
+static const struct agent *needed_by(const struct run *run, const struct call *call, size_t step)
 {
     const struct plan_step *one = &call->plan->plan.steps[step];
     const struct agent *first = NULL;
@@ -156,7 +256,7 @@ static struct agent *needed_by(const struct run *run, const struct call *call, s
     return first != NULL ? run->agents[first->no] : NULL;
 }
 
-struct agent *plan_needs_merged(const struct run *run, const struct agent *agent)
+const struct agent *plan_needs_merged(const struct run *run, const struct agent *agent)
 {
     bool any = agent->plans_made > 0 && agent->phase == PHASE_TOOLS;
     for (size_t k = 0; any && k < agent->call_count; k++) {
@@ -164,7 +264,7 @@ struct agent *plan_needs_merged(const struct run *run, const struct agent *agent
         const struct plan_run *plan = call->state == CALL_RUNNING ? call->plan : NULL;
         for (size_t i = 0; plan != NULL && i < plan->plan.count; i++) {
             size_t step = plan->schedule.order[i];
-            struct agent *child =
+            const struct agent *child =
                 plan->states[step].status == STEP_PENDING ? needed_by(run, call, step) : NULL;
             if (child != NULL)
                 return child;
@@ -225,7 +325,8 @@ static void step_task(struct deciding *d, const struct call *call, size_t step, 
     plan_prompt_results(plan, said, count, PASSED_ON_BYTES, out);
 }
 
-static void start_step(struct deciding *d, struct agent *agent, struct call *call, size_t step)
+static void start_step(struct deciding *d, const struct agent *agent, const struct call *call,
+                       size_t step)
 {
     const struct account *account = &agent->account;
     struct err why = ERR_INIT;
@@ -256,7 +357,7 @@ static int64_t at_work(const struct run *run, const struct call *call)
 }
 
 /* One at a time: each that starts may keep the next from starting. */
-static bool start_one(struct deciding *d, struct agent *agent, struct call *call)
+static bool start_one(struct deciding *d, const struct agent *agent, const struct call *call)
 {
     int64_t limit = d->run->settings.max_concurrent;
     size_t step;
@@ -267,7 +368,7 @@ static bool start_one(struct deciding *d, struct agent *agent, struct call *call
     return !d->failed;
 }
 
-void plan_steps_advance(struct deciding *d, struct agent *agent, struct call *call)
+void plan_steps_advance(struct deciding *d, const struct agent *agent, const struct call *call)
 {
     plan_steps_settle(d, agent, call);
     skip_steps(d, agent, call);

@@ -4,7 +4,7 @@
 
 struct str prompt_root(struct deciding *d)
 {
-    struct run *run = d->run;
+    const struct run *run = d->run;
     const struct contract *contract = &run_agent_at(run, 0)->contract;
     const struct list *tools = &contract->permissions.allowed_tools;
     struct buf out;
@@ -47,13 +47,12 @@ struct str prompt_root(struct deciding *d)
     return text;
 }
 
-struct str prompt_last_turn(struct deciding *d, const struct agent *agent, enum outcome why)
+struct str prompt_last_turn(struct deciding *d, const struct agent *agent)
 {
     return arena_printf(&d->out->arena,
-                        "%s is used up (%lld tool calls made). This is your last turn. Do not "
-                        "call tools: no call is executed any more. Answer now with "
+                        "Your budget is used up (%lld tool calls made). This is your last turn. Do "
+                        "not call tools: no call is executed any more. Answer now with "
                         "%s",
-                        why == OUTCOME_TIMEOUT ? "Your time" : "Your budget",
                         (long long)agent->account.tool_calls,
                         agent->contract.outputs.schema.p != NULL
                             ? "one JSON value that matches the schema, and nothing else."
@@ -62,8 +61,11 @@ struct str prompt_last_turn(struct deciding *d, const struct agent *agent, enum 
 
 struct str prompt_warning(struct deciding *d, const struct agent *agent, int percent)
 {
+    int64_t calls = turn_call_limit(d->run, agent);
+    struct str of =
+        calls > 0 ? arena_printf(&d->out->arena, " of %lld", (long long)calls) : STR("");
     return arena_printf(&d->out->arena,
-                        "%d %% of your budget is used (%lld tool calls made). Wrap up: finish what "
-                        "matters most, then answer.",
-                        percent, (long long)agent->account.tool_calls);
+                        "%d %% of your budget is used (%lld%.*s tool calls made). Wrap up: finish "
+                        "what matters most, then answer.",
+                        percent, (long long)agent->account.tool_calls, STR_FMT(of));
 }

@@ -3,13 +3,13 @@
  * the log keeps it, so folding needs no hashing. Pure. */
 #include "core/run/door.h"
 
-/* Nothing that it may do changes anything, or depends on anything but the workspace. */
+/* Nothing that it may do changes anything. What it read of the web is as old as the run at most. */
 static bool only_reads(const struct contract *contract)
 {
     const struct list *tools = &contract->permissions.allowed_tools;
     for (size_t i = 0; i < tools->n; i++) {
         const struct tool_info *info = tool_info_find(tools->items[i]);
-        if (info == NULL || info->group != GROUP_READ || info->class != EFFECT_PURE)
+        if (info == NULL || info->group != GROUP_READ)
             return false;
     }
     return tools->state == LIST_SET && contract->permissions.mcp_servers.n == 0;
@@ -97,7 +97,8 @@ void reuse_learn(struct run *run, struct agent *child)
 void reuse_call_ended(struct run *run, const struct call *call, const struct event *e)
 {
     const struct tool_info *info = tool_info_find(call->call.name);
-    bool outward = info == NULL || (info->kind != TOOL_CORE && info->class != EFFECT_PURE);
+    bool outward = info == NULL || (info->kind != TOOL_CORE && info->class != EFFECT_PURE &&
+                                    info->group != GROUP_READ);
     bool began = call->state != CALL_WAITING && call->answer != ANSWER_NO;
     if (e->files_modified.n > 2 || (outward && began))
         run->changes++;

@@ -9,6 +9,9 @@
 #include "base/id.h"
 #include "base/str.h"
 
+/* Bytes of a payload that every store takes. */
+#define EVENT_PAYLOAD_MAX (64u << 20)
+
 /* One event as it is stored. All views belong to the batch that carries the row. */
 struct event_row {
     uint64_t seq;        /* dense per run, from 1 */
@@ -24,10 +27,14 @@ struct event_row {
     struct str payload;  /* JSON object */
 };
 
-/* The chain: H(previous, seq, agent_no, ts, type, version, H(payload)). The first event's previous hash is
- * chain_start(run_id), so that two runs never share a chain. */
+/* The chain. Version 1: H(previous, seq, agent_no, ts, type, version, H(payload)). Version 2 adds what else people
+ * read of an event: H(…, cause_seq, epoch, call_id, summary). Events of version 4 and later have version 2, all
+ * older ones version 1; the event's own version is hashed, so it cannot be lowered to leave something out. The
+ * first event's previous hash is chain_start(run_id), so that two runs never share a chain.
+ * epoch: of the lease under which the event was appended. */
+#define CHAIN_2_FROM 4 /* version of the first events whose chain has version 2 */
 struct hash chain_start(struct str run_id);
-struct hash chain_next(const struct hash *previous, const struct event_row *row,
+struct hash chain_next(const struct hash *previous, const struct event_row *row, uint64_t epoch,
                        const struct hash *payload_hash);
 
 enum row_kind {

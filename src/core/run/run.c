@@ -48,9 +48,12 @@ struct run *run_new(struct str id)
     if (run == NULL)
         abort();
     arena_init(&run->arena);
+    map_init(&run->allowed);
     map_init(&run->modifiers);
     map_init(&run->answered);
     map_init(&run->known_texts);
+    map_init(&run->names);
+    run->named = 1;
     run->id = arena_copy(&run->arena, id);
     run->agents = grow(NULL, 0, &run->agent_capacity, sizeof *run->agents);
     struct agent *root = calloc(1, sizeof *root);
@@ -59,8 +62,9 @@ struct run *run_new(struct str id)
     arena_init(&root->arena);
     arena_init(&root->history);
     root->id = run->id;
-    root->tree = arena_alloc(&root->arena, sizeof *root->tree);
-    *root->tree = (struct tree){.leaves = LEAVES_KEPT}; /* nobody merges it but the user */
+    struct tree *tree = arena_alloc(&root->arena, sizeof *tree);
+    *tree = (struct tree){.leaves = LEAVES_KEPT}; /* nobody merges it but the user */
+    root->tree = tree;
     run->agents[run->agent_count++] = root;
     return run;
 }
@@ -73,6 +77,9 @@ static void agent_free(struct agent *agent)
     arena_release(&agent->history);
     free(agent->messages);
     free(agent->clashes);
+    free(agent->reused);
+    set_release(&agent->files_read);
+    set_release(&agent->files_modified);
     free(agent);
 }
 
@@ -81,20 +88,21 @@ void run_free(struct run *run)
     if (run == NULL)
         return;
     for (uint32_t i = 0; i < run->agent_count; i++)
-        agent_free(run->agents[i]);
+        agent_free((struct agent *)run->agents[i]);
     free(run->agents);
     free(run->slot_queue);
     free(run->budget_queue);
+    free(run->outputs);
     free(run->heap);
+    map_release(&run->allowed);
     map_release(&run->modifiers);
     map_release(&run->answered);
     map_release(&run->known_texts);
+    map_release(&run->names);
     arena_release(&run->arena);
     free(run);
 }
 
-/* An event is at most a reply of 64 MB, of which each byte takes at most six when it has to be escaped. */
-#define EVENT_BYTES_MAX (512u << 20)
 #define SCRATCH_KEPT 65536
 
 void decision_init(struct decision *decision)
@@ -102,7 +110,7 @@ void decision_init(struct decision *decision)
     memset(decision, 0, sizeof *decision);
     arena_init(&decision->arena);
     arena_init(&decision->passing);
-    buf_init(&decision->scratch, EVENT_BYTES_MAX);
+    buf_init(&decision->scratch, EVENT_PAYLOAD_MAX);
 }
 
 void decision_reset(struct decision *decision)
@@ -126,9 +134,27 @@ void decision_release(struct decision *decision)
     memset(decision, 0, sizeof *decision);
 }
 
-struct agent *run_agent_at(const struct run *run, uint32_t no)
+const struct agent *run_agent_at(const struct run *run, uint32_t no)
 {
     return no < run->agent_count ? run->agents[no] : NULL;
+}
+
+/* task_id is a part of a hash, so two agents may have the same one: then the earlier ones are looked at, too. */
+const struct agent *run_child_named(struct run *run, const struct agent *parent, struct str name)
+{
+    for (; run->named < run->agent_count; run->named++) {
+        struct agent *agent = (struct agent *)run->agents[run->named];
+        map_set(&run->names, agent->task_id, agent);
+        map_set(&run->names, agent->id, agent);
+    }
+    const struct agent *latest = map_get(&run->names, name);
+    for (uint32_t no = latest != NULL ? latest->no : 0; no > 0; no--) {
+        const struct agent *child = run->agents[no];
+        if (child->parent_no == parent->no &&
+            (str_eq(child->task_id, name) || str_eq(child->id, name)))
+            return child;
+    }
+    return NULL;
 }
 
 struct str run_id(const struct run *run)
@@ -144,6 +170,12 @@ enum run_status run_state(const struct run *run)
 bool run_ended(const struct run *run)
 {
     return run->status >= RUN_COMPLETED && run->status <= RUN_CANCELLED;
+}
+
+int64_t run_time_ahead(const struct run *run, int64_t alive_at, int64_t now)
+{
+    int64_t ended = run_ended_at(run, alive_at);
+    return ended > now ? ended - now : 0;
 }
 
 uint64_t run_seq(const struct run *run)
@@ -184,9 +216,40 @@ struct str run_result(const struct run *run)
     return run->result;
 }
 
+size_t run_notices(const struct run *run, const struct str **notices)
+{
+    *notices = run->notices;
+    return run->notice_count;
+}
+
 enum outcome run_outcome(const struct run *run)
 {
     return run->outcome;
+}
+
+struct str run_report_path(const struct run *run, const struct agent *child, struct arena *arena)
+{
+    struct str pattern = child->contract.outputs.report_path_pattern;
+    struct buf out;
+    buf_init(&out, 65536);
+    for (size_t i = 0; i < pattern.n;) {
+        struct str rest = {pattern.p + i, pattern.n - i};
+        if (str_starts(rest, STR("<run>"))) {
+            buf_str(&out, run->id);
+            i += 5;
+        } else if (str_starts(rest, STR("<agent>"))) {
+            buf_str(&out, child->id);
+            i += 7;
+        } else if (str_starts(rest, STR("<idx>"))) {
+            buf_int(&out, child->contract.parent.step_idx);
+            i += 5;
+        } else {
+            buf_char(&out, pattern.p[i++]);
+        }
+    }
+    struct str path = arena_copy(arena, buf_view(&out));
+    buf_release(&out);
+    return path;
 }
 
 bool agent_busy(const struct agent *agent)
@@ -230,7 +293,7 @@ void calls_forget(struct agent *agent)
     memset(agent->calls_in, 0, sizeof agent->calls_in);
 }
 
-struct call *call_find(struct agent *agent, struct str call_id)
+const struct call *call_find(const struct agent *agent, struct str call_id)
 {
     /* Our ids end in the call's place: c12_3. */
     size_t i = 0, at = call_id.n;
@@ -244,14 +307,14 @@ struct call *call_find(struct agent *agent, struct str call_id)
 
 const struct call *agent_call(const struct agent *agent, struct str call_id)
 {
-    return call_find((struct agent *)agent, call_id);
+    return call_find(agent, call_id);
 }
 
-static void print_list(struct buf *out, const char *name, const struct list *list)
+static void print_names(struct buf *out, const char *name, const struct str *items, size_t count)
 {
     buf_printf(out, " %s=", name);
-    for (size_t i = 0; i < list->n; i++)
-        buf_printf(out, "%s%.*s", i > 0 ? "," : "", STR_FMT(list->items[i]));
+    for (size_t i = 0; i < count; i++)
+        buf_printf(out, "%s%.*s", i > 0 ? "," : "", STR_FMT(items[i]));
 }
 
 static void print_plan(struct buf *out, const struct plan_run *plan)
@@ -261,9 +324,9 @@ static void print_plan(struct buf *out, const struct plan_run *plan)
     buf_printf(out, "  plan version=%lld warnings=%.*s", (long long)plan->version,
                STR_FMT(plan->warnings));
     for (size_t i = 0; i < plan->plan.count; i++)
-        buf_printf(out, " %.*s=%d/%d:%.*s", STR_FMT(plan->plan.steps[i].id),
+        buf_printf(out, " %.*s=%d/%d:%.*s:%.*s", STR_FMT(plan->plan.steps[i].id),
                    (int)plan->states[i].status, (int)plan->states[i].approval,
-                   STR_FMT(plan->reasons[i]));
+                   STR_FMT(plan->reasons[i]), STR_FMT(plan->offered[i]));
     buf_char(out, '\n');
 }
 
@@ -273,11 +336,11 @@ static void print_calls(struct buf *out, const struct agent *a)
         const struct call *c = &a->calls[i];
         buf_printf(out,
                    "  call %.*s %.*s state=%d answer=%d awaits=%d children=%zu/%zu outcome=%d "
-                   "prepared=%.*s:%.*s:%.*s args=%.*s result=%.*s\n",
+                   "shown=%.*s offered=%.*s prepared=%.*s:%.*s:%.*s args=%.*s result=%.*s\n",
                    STR_FMT(c->call.id), STR_FMT(c->call.name), c->state, c->answer, c->awaits,
-                   c->children_open, c->child_count, c->outcome, STR_FMT(c->path),
-                   STR_FMT(c->before), STR_FMT(c->after), STR_FMT(c->call.arguments),
-                   STR_FMT(c->result));
+                   c->children_open, c->child_count, c->outcome, STR_FMT(c->shown),
+                   STR_FMT(c->offered), STR_FMT(c->path), STR_FMT(c->before), STR_FMT(c->after),
+                   STR_FMT(c->call.arguments), STR_FMT(c->result));
         print_plan(out, c->plan);
     }
 }
@@ -318,26 +381,31 @@ static void print_agent(struct buf *out, const struct agent *a)
         (unsigned long long)a->generation, a->compact_at, (int)a->summaries, STR_FMT(a->model_now),
         (long long)a->quoted.tokens, (long long)a->quoted.cost_nano, (long long)a->used.tokens,
         (long long)a->used.cost_nano);
-    buf_printf(out, "  overflows=%lld rebuilt=%d booked=%zu output=%lld\n", (long long)a->overflows,
-               (int)a->context_state, a->booked, (long long)a->request_output);
+    buf_printf(out, "  overflows=%lld rebuilt=%d booked=%zu output=%lld/%lld cut=%d\n",
+               (long long)a->overflows, (int)a->context_state, a->booked,
+               (long long)a->request_output, (long long)a->request_most, (int)a->cut);
     buf_printf(out,
                "  tries=%lld attempt=%lld alike=%lld nudges=%lld corrections=%lld turn=%s turns=%d "
-               "limit=%d "
+               "limit=%d:%.*s inherited=%d%d "
                "stopping=%d:%.*s\n",
                (long long)a->tries, (long long)a->attempt, (long long)a->turns_alike,
                (long long)a->nudges, (long long)a->corrections, turn, a->turns, a->limit_outcome,
-               a->stopping, STR_FMT(a->stop_reason));
+               STR_FMT(a->limit_reached), a->inherited.tokens, a->inherited.cost, a->stopping,
+               STR_FMT(a->stop_reason));
     buf_printf(out, "  outcome=%s response=%.*s error=%.*s model=%.*s", outcome_text(a->outcome),
                STR_FMT(a->response), STR_FMT(a->error), STR_FMT(a->model_effective));
     buf_printf(out, " pause=%d:%.*s", (int)a->pause, STR_FMT(a->pause_id));
-    print_list(out, "steered", &a->steered);
+    print_names(out, "steered", a->steered.items, a->steered.n);
     buf_printf(out, " told=%zu", a->steered_told);
     buf_printf(out, " joining=%s:%.*s", outcome_text(a->joining), STR_FMT(a->joining_error));
     buf_printf(out, " checks=%d:%.*s:%.*s", (int)a->checks, STR_FMT(a->check_id),
                STR_FMT(a->evidence));
-    print_list(out, "read", &a->files_read);
-    print_list(out, "modified", &a->files_modified);
-    buf_printf(out, " clashes=%zu", a->clash_count);
+    print_names(out, "read", a->files_read.items, a->files_read.n);
+    print_names(out, "modified", a->files_modified.items, a->files_modified.n);
+    print_names(out, "refused", a->refused.reasons.items, a->refused.reasons.n);
+    buf_printf(out, " refused=%lld clashes=%zu reused=%zu", (long long)a->refused.count,
+               a->clash_count, a->reused_count);
+    print_names(out, "called", a->called, a->called_count);
     buf_printf(out,
                "\n  in=%lld out=%lld cache=%lld,%lld,%lld,%lld,%lld at=%lld,%lld,%lld last=%llu "
                "ready=%llu children=%zu timers",
@@ -350,13 +418,19 @@ static void print_agent(struct buf *out, const struct agent *a)
         buf_printf(out, " %lld/%lld", (long long)a->timers[i], (long long)a->clock.left[i]);
     buf_printf(out, " patience=%lld/%lld/%lld", (long long)a->patience.since,
                (long long)a->patience.waits, (long long)a->patience.alike);
-    buf_printf(out, " standing=%d:%zu held=%d\n", (int)a->clock.stands, a->children_standing,
+    buf_printf(out, " standing=%d:%zu asked=%d%d held=%d\n", (int)a->clock.stands,
+               a->children_standing, (int)a->clock.for_answers, (int)a->clock.steps_blocked,
                (int)a->held);
     print_tree(out, a);
     buf_printf(out, "  reuse=%.*s seen=%llu", STR_FMT(a->reuse_key),
                (unsigned long long)a->changes_seen);
     buf_printf(out, "  kept_back=%lld/%lld\n", (long long)a->account.kept_back.tokens,
                (long long)a->account.kept_back.cost_nano);
+    buf_printf(out, "  broken=%lld:%lld/%lld of=%lld/%lld\n", (long long)a->patience.breaks,
+               (long long)a->patience.broken.tokens, (long long)a->patience.broken.cost_nano,
+               (long long)a->account.broken.tokens, (long long)a->account.broken.cost_nano);
+    buf_printf(out, "  unbilled=%lld/%lld prices=%d", (long long)a->account.unbilled.tokens,
+               (long long)a->account.unbilled.cost_nano, (int)a->account.prices);
     buf_printf(out, "  account reserved=%lld/%lld spent=%lld/%lld calls=%lld turns=%lld\n",
                (long long)a->account.reserved.tokens, (long long)a->account.reserved.cost_nano,
                (long long)a->account.spent.tokens, (long long)a->account.spent.cost_nano,
@@ -375,11 +449,15 @@ void run_print(const struct run *run, struct buf *out)
                STR_FMT(run->id), run_status_text(run->status), outcome_text(run->outcome),
                (unsigned long long)run->seq, (long long)run->last_ts, (long long)run->slots_held,
                STR_FMT(run->result));
-    buf_printf(out, "changes=%llu answered=%zu\n", (unsigned long long)run->changes,
-               run->answered.count);
+    buf_printf(out, "asker=%s walls=%d ", asker_text(run->asker), (int)run->walls);
+    buf_printf(out, "changes=%llu answered=%zu slept=%lld\n", (unsigned long long)run->changes,
+               run->answered.count, (long long)run->slept);
     for (size_t i = 0; i < run->settings.model_count; i++)
         buf_printf(out, "window=%lld\n", (long long)run->settings.models[i].max_context_tokens);
+    for (size_t i = 0; i < run->notice_count; i++)
+        buf_printf(out, "notice=%.*s\n", STR_FMT(run->notices[i]));
     members_print(run, out);
+    outputs_print(run, out);
     buf_text(out, "queue");
     for (size_t i = 0; i < run->slot_count; i++) {
         const struct slot_wait *wait = &run->slot_queue[run->slot_head + i];
@@ -392,4 +470,9 @@ void run_print(const struct run *run, struct buf *out)
     buf_char(out, '\n');
     for (uint32_t i = 0; i < run->agent_count; i++)
         print_agent(out, run->agents[i]);
+}
+
+bool run_allows(const struct run *run, struct str shown)
+{
+    return map_get(&run->allowed, shown) != NULL;
 }

@@ -8,6 +8,11 @@ bool slot_is_wanted(const struct run *run, const struct slot_wait *wait)
     return agent->slot == SLOT_QUEUED && agent->ready_seq == wait->since;
 }
 
+bool slot_is_free(const struct run *run)
+{
+    return run->settings.max_concurrent <= 0 || run->slots_held < run->settings.max_concurrent;
+}
+
 void slot_release(struct run *run, struct agent *agent)
 {
     if (agent->slot == SLOT_HELD)
@@ -21,11 +26,16 @@ void slot_take(struct run *run, struct agent *agent)
         return;
     agent->slot = SLOT_HELD;
     run->slots_held++;
-    /* Drop what is at the head and wants no slot any more. */
+    slot_first(run);
+}
+
+const struct agent *slot_first(struct run *run)
+{
     while (run->slot_count > 0 && !slot_is_wanted(run, &run->slot_queue[run->slot_head])) {
         run->slot_head++;
         run->slot_count--;
     }
+    return run->slot_count > 0 ? run->agents[run->slot_queue[run->slot_head].agent_no] : NULL;
 }
 
 void slot_enqueue(struct run *run, struct agent *agent, uint64_t seq)

@@ -1,7 +1,7 @@
 /* Where an agent's time went: every stretch between two of its events is charged to what it was doing meanwhile, so that an
  * agent that timed out can say it. What a model request consisted of is known when it ends, from the fact that ends it. A log
  * without such facts has no account, and its errors read as they always did. Pure. */
-#include "core/run/state.h"
+#include "core/run/apply.h"
 
 #define SHOWN_MS 100 /* parts shorter than this are left to the rest */
 
@@ -22,6 +22,8 @@ static const char *const labels[SPENT_COUNT] = {
 static enum spent_on call_place(const struct agent *agent)
 {
     const size_t *in = agent->calls_in;
+    if (agent->slot == SLOT_QUEUED)
+        return SPENT_SLOT;
     if (in[CALL_GATHERING] + in[CALL_PREPARING] + in[CALL_RUNNING] > agent->calls_awaited)
         return SPENT_TOOLS;
     return in[CALL_ASKED] > 0 || agent->pause == PAUSE_ASKED ? SPENT_ANSWER
@@ -77,7 +79,7 @@ static void charge(struct agent *agent, const struct event *e)
 void spent_before(struct run *run, struct agent *agent, const struct event *e)
 {
     if (e->type == EVENT_SUBAGENT_CREATED)
-        agent = run_agent_at(run, e->parent_no >= 0 ? (uint32_t)e->parent_no : UINT32_MAX);
+        agent = agent_to_change(run, e->parent_no >= 0 ? (uint32_t)e->parent_no : UINT32_MAX);
     if (agent == NULL)
         return;
     if ((e->type == EVENT_MODEL_REPLIED || e->type == EVENT_MODEL_FAILED) &&
@@ -97,7 +99,7 @@ void spent_before(struct run *run, struct agent *agent, const struct event *e)
 void spent_shift(struct run *run, int64_t by)
 {
     for (uint32_t no = 0; no < run->agent_count; no++) {
-        struct spent *spent = &run->agents[no]->spent;
+        struct spent *spent = &agent_to_change(run, no)->spent;
         spent->since += by;
         spent->attempt_since += by;
         spent->until += by;

@@ -91,7 +91,7 @@ static int root_contract(struct deciding *d, const struct js *body, struct event
                           .remaining_tokens = UNLIMITED,
                           .remaining_cost_nano = UNLIMITED,
                           .remaining_wall_ms = UNLIMITED,
-                          .asker = str_is(e->asker, "terminal") ? ASKER_ROOT_TERMINAL : ASKER_ROOT};
+                          .asker = asker_parse(e->asker)};
     delegation_init(&request, DOOR_ROOT);
     request.task = e->task;
     request.name = STR("root");
@@ -112,8 +112,8 @@ static int root_contract(struct deciding *d, const struct js *body, struct event
 
 static void first_messages(struct deciding *d, const struct js *body)
 {
-    struct run *run = d->run;
-    struct agent *root = run_agent_at(run, 0);
+    const struct run *run = d->run;
+    const struct agent *root = run_agent_at(run, 0);
     struct str instructions = js_get_str(body, "instructions");
     const struct agent_profile *pinned = agent_profile_find(
         run->control.profiles, run->control.profile_count, run->control.pin.profile_id);
@@ -134,12 +134,12 @@ static void direct(struct deciding *d, const struct js *plan)
         arena_printf(&d->out->arena, "[{\"id\":\"plan\",\"name\":\"plan\",\"arguments\":%.*s}]",
                      STR_FMT(arguments));
     emit(d, e);
-    calls_advance(d, run_agent_at(d->run, 0));
+    agent_continue(d, run_agent_at(d->run, 0));
 }
 
 void inbox_start(struct deciding *d, const struct js *body)
 {
-    struct run *run = d->run;
+    const struct run *run = d->run;
     struct err why = ERR_INIT;
     struct settings settings;
     struct contract contract;
@@ -153,6 +153,7 @@ void inbox_start(struct deciding *d, const struct js *body)
     e->workspace_path = keep(d, js_get_str(body, "workspace_path"));
     e->task = keep(d, js_get_str(body, "task"));
     e->asker = keep(d, js_get_str(body, "asker"));
+    e->walls = keep(d, js_get_str(body, "walls"));
     e->settings = member_text(d, body, "settings");
     e->control = member_text(d, body, "control");
     if (settings_parse(&d->out->arena, js_get(body, "settings"), &settings, &why) != 0) {
@@ -175,5 +176,31 @@ void inbox_start(struct deciding *d, const struct js *body)
     if (js_kind(js_get(body, "plan")) == JS_OBJECT)
         direct(d, js_get(body, "plan"));
     else
-        turn_advance(d, run_agent_at(run, 0));
+        agent_continue(d, run_agent_at(run, 0));
+}
+
+int run_preflight(struct str run_id, struct str body, int64_t now, struct err *err)
+{
+    struct run *probe = run_new(run_id);
+    struct decision decision;
+    struct input input = {.kind = INPUT_INBOX,
+                          .now = now,
+                          .inbox_id = 1,
+                          .message_kind = STR("start"),
+                          .sender = STR("preflight"),
+                          .body = body};
+    decision_init(&decision);
+    int result = run_decide(probe, &input, &decision, err);
+    /* A run that begins has messages, whatever becomes of it then. */
+    if (result == 0 && run_state(probe) == RUN_FAILED &&
+        run_agent_at(probe, 0)->message_count == 0) {
+        struct err ignored = ERR_INIT;
+        struct js *last = js_parse(decision.events[decision.event_count - 1].payload, &ignored);
+        struct str why = js_get_str(last, "error");
+        result = err_set(err, ERR_CONFIG, "%.*s; nothing was started", STR_FMT(why));
+        js_free(last);
+    }
+    decision_release(&decision);
+    run_free(probe);
+    return result;
 }

@@ -1,10 +1,11 @@
 /* Deadlines as a binary heap with lazy removal: setting a timer again leaves the old entry behind, and an entry counts only
  * while it equals the agent's own record. Order is total, so that folding a log gives the same firing order. Pure. */
-#include "core/run/state.h"
+#include "core/run/apply.h"
 
 const char *const timer_names[TIMER_COUNT] = {
     [TIMER_WALL] = "wall",         [TIMER_ATTEMPT] = "attempt", [TIMER_BACKOFF] = "backoff",
     [TIMER_APPROVAL] = "approval", [TIMER_CALLS] = "calls",     [TIMER_PATIENCE] = "patience",
+    [TIMER_QUESTION] = "question",
 };
 
 static bool before(const struct timer *a, const struct timer *b)
@@ -82,14 +83,15 @@ bool timer_first(struct run *run, struct timer *timer)
     return false;
 }
 
-void timers_shift(struct run *run, int64_t by)
+void timers_shift(struct run *run, int64_t unowned)
 {
     run->heap_count = 0;
     for (uint32_t no = 0; no < run->agent_count; no++) {
-        struct agent *agent = run->agents[no];
+        struct agent *agent = agent_to_change(run, no);
         for (int kind = 0; kind < TIMER_COUNT; kind++) {
-            /* A server's Retry-After goes on whether or not somebody waits for it. */
-            int64_t moved = kind == TIMER_BACKOFF ? 0 : by;
+            /* A server's Retry-After goes on whether or not somebody waits for it; the last owner's time was behind wall time by
+             * its sleeps. */
+            int64_t moved = kind == TIMER_BACKOFF ? run->slept : unowned;
             if (agent->timers[kind] != 0)
                 timer_set(run, agent, (enum timer_kind)kind, agent->timers[kind] + moved);
         }

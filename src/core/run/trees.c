@@ -22,7 +22,7 @@ bool tree_is_there(const struct agent *agent)
 
 /* --- making ---------------------------------------------------------------------------------------------------------------- */
 
-void tree_again(struct deciding *d, struct agent *agent, int64_t attempt)
+void tree_again(struct deciding *d, const struct agent *agent, int64_t attempt)
 {
     struct event *e = draft(d, agent->no, EVENT_AGENT_ISOLATING);
     e->attempt = attempt;
@@ -34,14 +34,14 @@ void tree_again(struct deciding *d, struct agent *agent, int64_t attempt)
                     effect_add(d, EFFECT_ISOLATE, EFFECT_OUTWARD, agent, keep(d, agent->tree->id)));
 }
 
-bool tree_wanted(struct deciding *d, struct agent *agent, int64_t attempt)
+bool tree_wanted(struct deciding *d, const struct agent *agent, int64_t attempt)
 {
     if (tree_isolates(agent) && agent->tree->state == TREE_NONE)
         tree_again(d, agent, attempt);
     return agent->tree != NULL && agent->tree->state == TREE_MAKING;
 }
 
-static void made(struct deciding *d, struct agent *agent, const struct input *input)
+static void made(struct deciding *d, const struct agent *agent, const struct input *input)
 {
     struct event *e = fact(d, agent->no, EVENT_WORKTREE_CREATED);
     bool ok = input->outcome == TOOL_OK;
@@ -62,13 +62,13 @@ static void made(struct deciding *d, struct agent *agent, const struct input *in
     if (d->failed)
         return;
     if (agent->stopping != OUTCOME_NONE)
-        agent_settle_stop(d, agent);
+        agent_continue(d, agent);
     else if (!ok && agent->no == 0)
         agent_stop(d, agent, OUTCOME_ERROR, why);
     else if (!ok)
         agent_finish(d, agent, OUTCOME_ERROR, why);
     else if (agent->no == 0)
-        calls_advance(d, agent);
+        agent_continue(d, agent);
     else if (agent->life == LIFE_CREATED)
         child_start(d, agent);
     else
@@ -77,7 +77,7 @@ static void made(struct deciding *d, struct agent *agent, const struct input *in
 
 /* --- leaving --------------------------------------------------------------------------------------------------------------- */
 
-static void begin(struct deciding *d, struct agent *agent, const struct ending *ending)
+static void begin(struct deciding *d, const struct agent *agent, const struct ending *ending)
 {
     static const char *const kinds[] = {[LEAVES_MERGED] = "merge", [LEAVES_KEPT] = "keep"};
     struct event *e = draft(d, agent->no, EVENT_AGENT_MERGING);
@@ -114,13 +114,14 @@ static bool takes_work(const struct agent *parent)
            (parent->phase != PHASE_JOINING || ending_worked(parent->joining));
 }
 
-void trees_advance(struct deciding *d, struct agent *parent)
+void trees_advance(struct deciding *d, const struct agent *parent)
 {
     const struct tree *tree = parent->tree;
-    if (d->failed || tree == NULL || tree->merging != 0 || !takes_work(parent))
+    if (d->failed || tree == NULL || tree->merging != 0 || d->run->status != RUN_RUNNING ||
+        !takes_work(parent))
         return;
     for (size_t i = tree->first_open; i < tree->child_count; i++) {
-        struct agent *child = d->run->agents[tree->children[i]];
+        const struct agent *child = d->run->agents[tree->children[i]];
         bool kept = child->phase == PHASE_LEAVING && child->tree->leaves == LEAVES_KEPT;
         bool over = child->phase == PHASE_DONE; /* closed, or held */
         if (over || kept || !is_awaited(parent, child))
@@ -133,14 +134,28 @@ void trees_advance(struct deciding *d, struct agent *parent)
     }
 }
 
-void tree_leave(struct deciding *d, struct agent *child)
+bool tree_waits(const struct run *run, const struct agent *child)
+{
+    const struct agent *parent = run_agent_at(run, child->parent_no);
+    const struct tree *tree = parent->tree;
+    if (!takes_work(parent))
+        return false;
+    bool waits = tree->merging != 0 || !is_awaited(parent, child);
+    for (size_t i = tree->first_open; !waits && tree->children[i] != child->no; i++) {
+        const struct agent *before = run_agent_at(run, tree->children[i]);
+        waits = before->phase < PHASE_LEAVING && is_awaited(parent, before);
+    }
+    return waits;
+}
+
+void tree_leave(struct deciding *d, const struct agent *child)
 {
     if (child->tree->leaves == LEAVES_KEPT && !d->failed)
         begin(d, child, NULL);
-    trees_advance(d, run_agent_at(d->run, child->parent_no));
+    due_tell(d, child);
 }
 
-bool tree_root_leaves(struct deciding *d, struct agent *root, const struct ending *ending)
+bool tree_root_leaves(struct deciding *d, const struct agent *root, const struct ending *ending)
 {
     bool lent = root->tree->state != TREE_GONE && root->tree->child_count > 0;
     if (d->failed || (root->tree->state != TREE_THERE && !lent))
@@ -149,7 +164,7 @@ bool tree_root_leaves(struct deciding *d, struct agent *root, const struct endin
     return true;
 }
 
-static void left(struct deciding *d, struct agent *agent, const struct input *input)
+static void left(struct deciding *d, const struct agent *agent, const struct input *input)
 {
     struct event *e = fact(d, agent->no, EVENT_WORKTREE_MERGED);
     bool ok = input->outcome == TOOL_OK;
@@ -166,6 +181,7 @@ static void left(struct deciding *d, struct agent *agent, const struct input *in
         e->commit = input->commit;
     e->files_modified = sound_json(input->files_modified, STR_NONE);
     e->evidence = sound_json(input->evidence, STR_NONE);
+    e->secrets = input->secrets > 0 ? input->secrets : EVENT_ABSENT;
     emit(d, e);
     struct str message = keep(d, input->text);
     if (d->failed)
@@ -178,7 +194,7 @@ static void left(struct deciding *d, struct agent *agent, const struct input *in
         agent_finish(d, agent, OUTCOME_ERROR, message);
 }
 
-void tree_answer(struct deciding *d, struct agent *agent, const struct input *input)
+void tree_answer(struct deciding *d, const struct agent *agent, const struct input *input)
 {
     if (input->kind == INPUT_ISOLATED && agent->tree->state == TREE_MAKING)
         made(d, agent, input);
@@ -186,7 +202,7 @@ void tree_answer(struct deciding *d, struct agent *agent, const struct input *in
         left(d, agent, input);
 }
 
-void tree_resume(struct deciding *d, struct agent *agent)
+void tree_resume(struct deciding *d, const struct agent *agent)
 {
     struct ending ending = {agent->joining, STR_NONE, keep(d, agent->joining_error)};
     if (agent->tree->state == TREE_MAKING)

@@ -2,6 +2,7 @@
  * reply → calls → results → advance. Pure. */
 #include "base/json.h"
 #include "base/mark.h"
+#include "core/run/continue.h"
 #include "core/run/plan_run.h"
 
 #define NUDGES_MAX 2 /* cut or empty replies in a row before the agent is ended */
@@ -11,7 +12,7 @@
 #define LAST_TURN_INPUT 3072
 #define LAST_TURN_OUTPUT 1024
 
-void message_add(struct deciding *d, struct agent *agent, const char *role, const char *note,
+void message_add(struct deciding *d, const struct agent *agent, const char *role, const char *note,
                  struct str text)
 {
     struct event *e = draft(d, agent->no, EVENT_AGENT_MESSAGE);
@@ -35,13 +36,15 @@ static bool has_breaker(const struct run *run, const struct agent *agent)
            (limit < 0 || run->settings.pause_at < limit);
 }
 
-/* How many calls the agent may make: its budget; a root that nobody watches, or whose user said no, stops where the circuit
- * breaker pauses. */
+bool turn_stops_at_pause(const struct run *run, const struct agent *agent)
+{
+    return has_breaker(run, agent) && (run->asker != ASKER_TERMINAL || agent->pause == PAUSE_STOP);
+}
+
 int64_t turn_call_limit(const struct run *run, const struct agent *agent)
 {
-    bool stops = run->asker != ASKER_ROOT_TERMINAL || agent->pause == PAUSE_STOP;
-    return has_breaker(run, agent) && stops ? run->settings.pause_at
-                                            : agent->contract.execution.budget.tool_calls;
+    return turn_stops_at_pause(run, agent) ? run->settings.pause_at
+                                           : agent->contract.execution.budget.tool_calls;
 }
 
 void turn_ask_again(struct deciding *d, const struct agent *agent)
@@ -53,12 +56,12 @@ void turn_ask_again(struct deciding *d, const struct agent *agent)
     effect_seal(d, effect);
 }
 
-bool turn_pauses(struct deciding *d, struct agent *agent)
+bool turn_pauses(struct deciding *d, const struct agent *agent)
 {
     if (agent->pause == PAUSE_ASKED)
         return true;
     if (agent->pause != PAUSE_AHEAD || agent->turns == TURNS_LAST ||
-        d->run->asker != ASKER_ROOT_TERMINAL || !has_breaker(d->run, agent) ||
+        d->run->asker != ASKER_TERMINAL || !has_breaker(d->run, agent) ||
         agent->account.tool_calls < d->run->settings.pause_at)
         return false;
     struct event *e = draft(d, agent->no, EVENT_RUN_PAUSED);
@@ -70,44 +73,56 @@ bool turn_pauses(struct deciding *d, struct agent *agent)
     return true;
 }
 
+static struct amount last_turn_needs(const struct model_settings *model, int64_t input)
+{
+    return (struct amount){LAST_TURN_INPUT + LAST_TURN_OUTPUT,
+                           cost_of(input + LAST_TURN_INPUT, price_of_dearest_input(model)) +
+                               cost_of(LAST_TURN_OUTPUT, model->price_out_nano)};
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* What the last turn will need, so that there is one: a part of a small limit, a full reserve of a large one. Dollars need the larger
  * part: they pay for the whole conversation again, tokens only for what is new in it. */
 struct amount turn_reserve(const struct agent *agent, const struct model_settings *model,
                            int64_t input)
 {
-    struct amount reserve = {0, 0};
+    struct amount reserve = {0, 0}, full = last_turn_needs(model, input);
     const struct limits *limits = &agent->account.limits;
     if (agent->turns == TURNS_LAST)
         return reserve;
-    if (limits->tokens >= 0) {
-        int64_t full = LAST_TURN_INPUT + LAST_TURN_OUTPUT;
-        reserve.tokens = limits->tokens / 5 < full ? limits->tokens / 5 : full;
-    }
-    if (limits->cost_nano >= 0) {
-        int64_t full = cost_of(input + LAST_TURN_INPUT, price_of_dearest_input(model)) +
-                       cost_of(LAST_TURN_OUTPUT, model->price_out_nano);
-        reserve.cost_nano = limits->cost_nano / 2 < full ? limits->cost_nano / 2 : full;
-    }
+    if (limits->tokens >= 0)
+        reserve.tokens = smaller(limits->tokens / 5, full.tokens);
+    if (limits->cost_nano >= 0)
+        reserve.cost_nano = smaller(limits->cost_nano / 2, full.cost_nano);
     return reserve;
 }
 
-static void refuse(struct deciding *d, struct agent *agent, struct str reason)
+static void refuse(struct deciding *d, const struct agent *agent, struct str reason)
 {
     struct event *e = draft(d, agent->no, EVENT_BUDGET_REFUSED);
     e->reason = reason;
     emit(d, e);
 }
 
-/* Says that no more turns follow and that no call is executed, then asks once more. */
-static void last_turn(struct deciding *d, struct agent *agent, enum outcome why)
+/* Says that no more turns follow and that no call is executed, then asks once more. limit: which one was reached. */
+static void last_turn(struct deciding *d, const struct agent *agent, struct str limit)
 {
-    message_add(d, agent, "user", why == OUTCOME_TIMEOUT ? "last_turn_timeout" : "last_turn",
-                prompt_last_turn(d, agent, why));
+    struct event *e = draft(d, agent->no, EVENT_AGENT_MESSAGE);
+    e->role = STR("user");
+    e->note = STR("last_turn");
+    e->text = prompt_last_turn(d, agent);
+    e->reason = limit;
+    emit(d, e);
     turn_advance(d, agent);
 }
 
-static void ask(struct deciding *d, struct agent *agent, const struct model_settings *model,
-                int64_t estimate, const struct amount *amount, int64_t output_limit)
+/* most: the output limit without what was learnt, where that lowered it; else EVENT_ABSENT. */
+static void ask(struct deciding *d, const struct agent *agent, const struct model_settings *model,
+                int64_t estimate, const struct amount *amount, int64_t output_limit, int64_t most)
 {
     bool executes = agent->turns != TURNS_LAST && agent->compact_at == 0;
     char hex[MARK_HEX + 1];
@@ -122,6 +137,7 @@ static void ask(struct deciding *d, struct agent *agent, const struct model_sett
     e->tools = executes ? STR("offered") : STR("kept");
     e->estimate = estimate;
     e->output_limit = output_limit;
+    e->output_most = most;
     e->tokens = amount->tokens;
     e->cost_nano = amount->cost_nano;
     e->request = keep(d, (struct str){hex, MARK_HEX});
@@ -139,7 +155,8 @@ static void ask(struct deciding *d, struct agent *agent, const struct model_sett
     effect_seal(d, effect);
 }
 
-static void wait_for_budget(struct deciding *d, struct agent *agent, const struct amount *amount)
+static void wait_for_budget(struct deciding *d, const struct agent *agent,
+                            const struct amount *amount)
 {
     if (agent->waits_for_budget)
         return;
@@ -177,18 +194,75 @@ bool turn_refits(const struct agent *agent)
 }
 
 /* Nothing makes the conversation short enough. */
-static void finish_too_long(struct deciding *d, struct agent *agent,
+static void finish_too_long(struct deciding *d, const struct agent *agent,
                             const struct model_settings *model, int64_t estimate, int64_t bound)
 {
     struct str why = arena_printf(
         &d->out->arena,
-        "the conversation needs about %lld tokens and a request to \"%.*s\" may have %lld",
-        (long long)(estimate + OUTPUT_MIN), STR_FMT(model->name), (long long)bound);
+        "the conversation needs about %lld tokens and a request to \"%.*s\" may have %lld (%.*s)",
+        (long long)(estimate + OUTPUT_MIN), STR_FMT(model->name), (long long)bound,
+        STR_FMT(limit_context_key(d, agent, model)));
     refuse(d, agent, why);
     agent_finish(d, agent, OUTCOME_ERROR, why);
 }
 
-static void request(struct deciding *d, struct agent *agent)
+static void request(struct deciding *d, const struct agent *agent);
+
+/* Tokens of the tools' schemas, where they were not reported with the conversation yet. */
+static int64_t unknown_tools(const struct deciding *d, const struct agent *agent)
+{
+    return agent->context_known == 0 ? contract_tool_tokens(&agent->contract, &d->run->settings)
+                                     : 0;
+}
+
+/* What is left of this limit does not pay for the request: a last turn, a last turn with less in it, or the end. */
+static void finish_unpaid(struct deciding *d, const struct agent *agent,
+                          const struct model_settings *model, struct str limit)
+{
+    int64_t tools = unknown_tools(d, agent);
+    refuse(d, agent,
+           arena_printf(&d->out->arena,
+                        "what is left of the budget does not pay for another request%s%.*s",
+                        limit.n > 0 ? ": " : "", STR_FMT(limit)));
+    if (agent->turns != TURNS_LAST)
+        last_turn(d, agent, limit);
+    else if (context_fit(d, agent, affordable_input(agent, model) - tools))
+        request(d, agent);
+    else
+        agent_finish(d, agent, OUTCOME_BUDGET_EXCEEDED, limit_error(d, limit));
+}
+
+/* The limit that does not pay for the request, and how much would: also for a full last turn, which a larger limit keeps back. */
+static struct str unpaid_limit(struct deciding *d, const struct agent *agent,
+                               const struct model_settings *model, const struct quote *quote,
+                               struct budget_bound bound)
+{
+    struct amount needed = last_turn_needs(model, quote->input_tokens);
+    needed.tokens += quote->new_tokens + OUTPUT_MIN;
+    needed.cost_nano += cost_of(quote->input_tokens, quote->price_in_nano) +
+                        cost_of(OUTPUT_MIN, quote->price_out_nano);
+    return limit_of_bound(d, agent, bound, needed);
+}
+
+/* Lowers the quote's output limit to what was learnt, where a budget must be shared and pays for the whole request once more:
+ * if the answer is cut off. Returns the limit that it had, or EVENT_ABSENT where it stays as it is. */
+static int64_t lower_output(const struct deciding *d, const struct agent *agent,
+                            const struct model_settings *model, struct quote *quote,
+                            struct amount reserve)
+{
+    int64_t most = quote->output_limit;
+    if (!budget_limited(&agent->account))
+        return EVENT_ABSENT;
+    quote->output_limit = output_learnt(d->run, agent, model->name, most);
+    if (agent->cut == CUT_EARLY)
+        quote->output_least = quote->output_limit;
+    if (quote->output_limit < most && budget_covers_again(&agent->account, quote, reserve, most))
+        return most;
+    quote->output_limit = most;
+    return EVENT_ABSENT;
+}
+
+static void request(struct deciding *d, const struct agent *agent)
 {
     const struct model_settings *model = model_of(d, agent);
     if (model == NULL) {
@@ -198,10 +272,7 @@ static void request(struct deciding *d, struct agent *agent)
                            : STR("the contract's model is not in the run's settings"));
         return;
     }
-    int64_t tools = 0;
-    if (agent->context_known == 0) /* else they were reported with the conversation */
-        tools = settings_tool_tokens(&d->run->settings, &agent->contract.permissions.allowed_tools);
-    int64_t fresh = agent->context_new + tools;
+    int64_t fresh = agent->context_new + unknown_tools(d, agent);
     int64_t estimate = agent->context_known + fresh;
     int64_t window = model->max_context_tokens, bound = context_bound(agent, model);
     if (estimate > bound * 7 / 10 && context_reduce(d, agent, bound)) {
@@ -231,43 +302,53 @@ static void request(struct deciding *d, struct agent *agent)
         quote.output_limit = model->max_tokens;
     if (quote.output_limit > window - estimate)
         quote.output_limit = window - estimate;
-    struct amount amount = {0, 0};
-    int64_t output_limit = 0;
-    switch (budget_quote(&agent->account, &quote, turn_reserve(agent, model, estimate), &amount,
-                         &output_limit)) {
+    struct amount amount = {0, 0}, reserve = turn_reserve(agent, model, estimate);
+    int64_t output_limit = 0, most = lower_output(d, agent, model, &quote, reserve);
+    switch (budget_quote(&agent->account, &quote, reserve, &amount, &output_limit)) {
     case BUDGET_GRANTED:
-        ask(d, agent, model, estimate, &amount, output_limit);
+        if (output_limit < quote.output_limit)
+            most = EVENT_ABSENT; /* the budget leaves even less */
+        ask(d, agent, model, estimate, &amount, output_limit, most);
         return;
     case BUDGET_WAIT:
         wait_for_budget(d, agent, &amount);
         return;
     case BUDGET_NEVER:
-        refuse(d, agent, STR("what is left of the budget does not pay for another request"));
-        if (agent->turns != TURNS_LAST)
-            last_turn(d, agent, OUTCOME_BUDGET_EXCEEDED);
-        else if (context_fit(d, agent, affordable_input(agent, model) - tools))
-            request(d, agent);
-        else
-            agent_finish(d, agent, OUTCOME_BUDGET_EXCEEDED, STR("the budget is used up"));
+        if (budget_is_broken(&agent->account, &quote, reserve)) {
+            run_park_broken(d, agent);
+            return;
+        }
+        finish_unpaid(d, agent, model,
+                      unpaid_limit(d, agent, model, &quote,
+                                   budget_tightest(&agent->account, &quote, reserve)));
         return;
     }
 }
 
-static void warn_once(struct deciding *d, struct agent *agent)
+static void warn_once(struct deciding *d, const struct agent *agent)
 {
     int percent = budget_percent(&agent->account);
+    int64_t calls = turn_call_limit(d->run, agent);
+    /* A root that nobody watches stops where the breaker pauses, long before its budget of calls is used up. */
+    int of_calls = calls > 0 ? (int)(agent->account.tool_calls * 100 / calls) : 0;
+    enum limit_kind kind = budget_fullest(&agent->account);
+    if (of_calls > percent) {
+        percent = of_calls;
+        kind = LIMIT_TOOL_CALLS;
+    }
     bool many = agent->no == 0 && d->run->settings.warn_at > 0 &&
                 agent->account.tool_calls >= d->run->settings.warn_at;
     if (agent->turns != TURNS_FREE || (percent < 80 && !many))
         return;
     struct event *e = draft(d, agent->no, EVENT_BUDGET_WARNED);
     e->percent = percent;
+    e->reason = percent < 80 ? limit_warn_at(d) : limit_of(d, agent, kind);
     emit(d, e);
     message_add(d, agent, "user", "warn", prompt_warning(d, agent, percent));
 }
 
 /* What its parent sent meanwhile: now it stands behind all results of the last turn. */
-static void tell_steered(struct deciding *d, struct agent *agent)
+static void tell_steered(struct deciding *d, const struct agent *agent)
 {
     struct buf out;
     if (agent->steered.n == agent->steered_told || agent->compact_at != 0)
@@ -291,7 +372,7 @@ static struct str directed_error(const struct run *run, const struct agent *agen
 }
 
 /* A root that asks no model has done what it was started for: the result of its call is its answer. */
-static void finish_directed(struct deciding *d, struct agent *agent)
+static void finish_directed(struct deciding *d, const struct agent *agent)
 {
     const struct message *last = &agent->messages[agent->message_count - 1];
     struct str text = keep(d, last->text);
@@ -301,14 +382,10 @@ static void finish_directed(struct deciding *d, struct agent *agent)
         agent_finish(d, agent, OUTCOME_ERROR, directed_error(d->run, agent, text));
 }
 
-void turn_advance(struct deciding *d, struct agent *agent)
+void turn_advance(struct deciding *d, const struct agent *agent)
 {
     if (d->failed || agent->phase != PHASE_READY)
         return;
-    if (agent->stopping != OUTCOME_NONE) {
-        agent_settle_stop(d, agent);
-        return;
-    }
     if (d->run->directed && agent->no == 0) {
         finish_directed(d, agent);
         return;
@@ -317,10 +394,10 @@ void turn_advance(struct deciding *d, struct agent *agent)
         return;
     tell_steered(d, agent);
     int64_t calls = turn_call_limit(d->run, agent), turns = agent->contract.execution.budget.turns;
-    bool spent = (calls >= 0 && agent->account.tool_calls >= calls) ||
-                 (turns >= 0 && agent->account.turns + 1 >= turns);
+    bool no_calls = calls >= 0 && agent->account.tool_calls >= calls;
+    bool spent = no_calls || (turns >= 0 && agent->account.turns + 1 >= turns);
     if (spent && agent->turns != TURNS_LAST && agent->account.turns > 0 && agent->tries == 0) {
-        last_turn(d, agent, OUTCOME_BUDGET_EXCEEDED);
+        last_turn(d, agent, limit_of(d, agent, no_calls ? LIMIT_TOOL_CALLS : LIMIT_TURNS));
         return;
     }
     if (agent->tries == 0 && agent->account.turns > 0)
@@ -330,8 +407,7 @@ void turn_advance(struct deciding *d, struct agent *agent)
 
 /* --- answers ---------------------------------------------------------------------------------------------------------- */
 
-/* Books what the request used, where that is not done with its answer. */
-static void settle(struct deciding *d, struct agent *agent)
+void turn_settle(struct deciding *d, const struct agent *agent)
 {
     if (!budget_limited(&agent->account))
         return;
@@ -344,7 +420,7 @@ static void settle(struct deciding *d, struct agent *agent)
 }
 
 /* failed: the error when nudging did not help. */
-static void nudge(struct deciding *d, struct agent *agent, const char *note, struct str text,
+static void nudge(struct deciding *d, const struct agent *agent, const char *note, struct str text,
                   struct str failed)
 {
     if (agent->nudges >= NUDGES_MAX) {
@@ -361,7 +437,7 @@ static void nudge(struct deciding *d, struct agent *agent, const char *note, str
     turn_advance(d, agent);
 }
 
-static void reply_without_calls(struct deciding *d, struct agent *agent,
+static void reply_without_calls(struct deciding *d, const struct agent *agent,
                                 const struct model_reply *reply)
 {
     if (agent->limit_outcome != OUTCOME_NONE) {
@@ -386,7 +462,7 @@ static void reply_without_calls(struct deciding *d, struct agent *agent,
     }
 }
 
-static void summarised(struct deciding *d, struct agent *agent, struct str summary)
+static void summarised(struct deciding *d, const struct agent *agent, struct str summary)
 {
     const struct model_settings *model = model_of(d, agent);
     context_compacted(d, agent, summary, model != NULL ? context_bound(agent, model) : 0);
@@ -395,7 +471,7 @@ static void summarised(struct deciding *d, struct agent *agent, struct str summa
 
 /* The model was asked for a summary. Tool schemas are sent with that request too, so it may answer with
  * calls: they are not executed, and it is told so once. */
-static void summary_replied(struct deciding *d, struct agent *agent,
+static void summary_replied(struct deciding *d, const struct agent *agent,
                             const struct model_reply *reply)
 {
     bool told = context_summary_corrected(agent);
@@ -411,13 +487,17 @@ static void summary_replied(struct deciding *d, struct agent *agent,
         summarised(d, agent, reply->text);
 }
 
-void turn_replied(struct deciding *d, struct agent *agent, const struct model_reply *reply)
+void turn_replied(struct deciding *d, const struct agent *agent, const struct model_reply *reply)
 {
     if (d->failed)
         return;
-    settle(d, agent);
+    turn_settle(d, agent);
     if (agent->stopping != OUTCOME_NONE) {
-        agent_settle_stop(d, agent);
+        agent_continue(d, agent);
+        return;
+    }
+    if (agent->cut == CUT_EARLY) {
+        turn_advance(d, agent);
         return;
     }
     if (agent->compact_at != 0) {
@@ -438,11 +518,11 @@ void turn_replied(struct deciding *d, struct agent *agent, const struct model_re
         agent_give_up(d, agent, OUTCOME_ERROR, STR("stopped: four identical turns in a row"));
         return;
     }
-    calls_advance(d, agent);
+    agent_continue(d, agent);
 }
 
 /* The server refuses every length that was tried. */
-static void finish_refused(struct deciding *d, struct agent *agent,
+static void finish_refused(struct deciding *d, const struct agent *agent,
                            const struct model_failure *failure)
 {
     const struct model_settings *model = settings_model(&d->run->settings, agent->model_asked);
@@ -456,14 +536,14 @@ static void finish_refused(struct deciding *d, struct agent *agent,
                               STR_FMT(failure->message)));
 }
 
-void turn_failed(struct deciding *d, struct agent *agent, const struct model_failure *failure,
+void turn_failed(struct deciding *d, const struct agent *agent, const struct model_failure *failure,
                  const struct verdict *verdict)
 {
     if (d->failed)
         return;
-    settle(d, agent);
+    turn_settle(d, agent);
     if (agent->stopping != OUTCOME_NONE)
-        agent_settle_stop(d, agent);
+        agent_continue(d, agent);
     else if (verdict->kind == VERDICT_NEXT || verdict->kind == VERDICT_REFIT)
         turn_advance(d, agent);
     else if (verdict->kind == VERDICT_PARK)
@@ -479,7 +559,7 @@ void turn_failed(struct deciding *d, struct agent *agent, const struct model_fai
                      failure_shown(d, verdict->text, failure)); /* asking again gives the same */
 }
 
-void turn_interrupted(struct deciding *d, struct agent *agent)
+void turn_interrupted(struct deciding *d, const struct agent *agent)
 {
     struct event *e = draft(d, agent->no, EVENT_MODEL_FAILED);
     e->call_id = keep(d, agent->request_id);
@@ -488,50 +568,5 @@ void turn_interrupted(struct deciding *d, struct agent *agent)
     if (agent->held == HELD_NOW)
         e->sent = STR("no");
     emit(d, e);
-    settle(d, agent);
-}
-
-/* --- who may go on ----------------------------------------------------------------------------------------------------- */
-
-static void give_slots(struct deciding *d)
-{
-    struct run *run = d->run;
-    while (!d->failed && run->slot_count > 0 && run->status == RUN_RUNNING &&
-           (run->settings.max_concurrent <= 0 || run->slots_held < run->settings.max_concurrent)) {
-        const struct slot_wait *wait = &run->slot_queue[run->slot_head];
-        struct agent *agent = run_agent_at(run, wait->agent_no);
-        if (!slot_is_wanted(run, wait)) {
-            run->slot_head++;
-            run->slot_count--;
-        } else if (agent->life == LIFE_CREATED) {
-            child_start(d, agent);
-        } else {
-            turn_advance(d, agent);
-            if (agent->slot == SLOT_QUEUED)
-                break;
-        }
-    }
-}
-
-/* First come, first served: the oldest that still does not fit holds the others back, or it would starve. */
-static void give_budget(struct deciding *d)
-{
-    struct run *run = d->run;
-    while (!d->failed && run->budget_count > 0 && run->status == RUN_RUNNING) {
-        uint32_t oldest = run->budget_queue[0];
-        turn_advance(d, run_agent_at(run, oldest));
-        if (run->budget_count > 0 && run->budget_queue[0] == oldest)
-            break;
-    }
-}
-
-/* Each may end agents and so make room, or children, for the other. */
-void schedule(struct deciding *d)
-{
-    uint64_t before;
-    do {
-        before = d->run->seq;
-        give_slots(d);
-        give_budget(d);
-    } while (!d->failed && d->run->seq != before);
+    turn_settle(d, agent);
 }
