@@ -24,6 +24,7 @@ struct asking {
     struct model_call *call;
     int64_t asked_at, left_at, first_text_at; /* left_at, first_text_at: 0 until then */
     enum { WAIT_UNTOLD, WAIT_TOLD } told;     /* whether the run knows that it waits */
+    struct asking *next_untold;               /* in its live's list */
     char reason[REASON_BYTES];                /* what it waits for */
 };
 
@@ -132,6 +133,27 @@ static void on_progress(void *user)
     flight_answers(&asking->flight);
 }
 
+/* From the next turn of the loop: this is inside the governor. A request that the log calls held back is not paid for after a
+ * crash, so one that leaves must not be called so for long. */
+static void tell_soon(struct live *live, struct asking *asking)
+{
+    if (asking->next_untold != NULL || live->untold == asking)
+        return;
+    asking->next_untold = live->untold;
+    live->untold = asking;
+    live_go_on_soon(live);
+}
+
+static void untell(struct live *live, const struct asking *asking)
+{
+    for (struct asking **at = &live->untold; *at != NULL; at = &(*at)->next_untold) {
+        if (*at == asking) {
+            *at = asking->next_untold;
+            return;
+        }
+    }
+}
+
 static void on_waiting(void *user, struct str reason)
 {
     struct asking *asking = user;
@@ -142,6 +164,8 @@ static void on_waiting(void *user, struct str reason)
         flight_waits(&asking->flight);
     snprintf(asking->reason, sizeof asking->reason, "%.*s", STR_FMT(reason));
     asking->left_at = reason.n == 0 ? engine_now(asking->flight.engine) : 0;
+    if (live != NULL && reason.n == 0 && asking->told == WAIT_TOLD)
+        tell_soon(live, asking);
     if (live != NULL && live->engine->config.watch.waiting != NULL)
         live->engine->config.watch.waiting(live->engine->config.watch.user, id_str(&live->id),
                                            asking->flight.agent_no, reason);
@@ -173,9 +197,14 @@ static void answer(struct flight *flight, const struct asking *asking,
                           .failure = failure,
                           .sent = failure != NULL ? failure->sent : REQUEST_SENT};
     add_times(asking, &input);
-    flight_unlink(flight);
     if (live != NULL)
+        untell(live, asking);
+    flight_unlink(flight);
+    if (live != NULL) {
+        live->asks--;
         live_input(live, &input);
+        live_look(live);
+    }
     flight_release(flight);
     free(flight);
 }
@@ -222,6 +251,16 @@ void ask_report(struct live *live)
     }
 }
 
+void ask_tell(struct live *live)
+{
+    while (live->untold != NULL && !live->ending) {
+        struct asking *asking = live->untold;
+        live->untold = asking->next_untold;
+        asking->next_untold = NULL;
+        report_one(live, asking, engine_now(live->engine));
+    }
+}
+
 /* A request that could not be started still answers, but not from inside the pump. */
 struct refusal {
     struct flight flight;
@@ -256,6 +295,7 @@ static void refuse(struct live *live, const struct effect *effect, const struct 
         abort();
     refusal->err = *err;
     flight_init(&refusal->flight, live, effect, abort_nothing);
+    live->asks++;
     uv_timer_init(live->engine->config.loop, &refusal->timer);
     refusal->timer.data = refusal;
     uv_timer_start(&refusal->timer, on_refusal, 0, 0);
@@ -314,7 +354,7 @@ void ask_start(struct live *live, const struct effect *effect)
         .calls = model->text_tool_calls == TEXT_CALLS_READ ? REQUEST_CALLS_IN_TEXT
                                                            : REQUEST_CALLS_STRUCTURED,
         .at_a_pause =
-            run_fallback(run, agent, engine_now(engine)).n > 0 ? REQUEST_MOVES_ON : REQUEST_WAITS,
+            run_fallback(run, agent, live_now(live)).n > 0 ? REQUEST_MOVES_ON : REQUEST_WAITS,
         .deadlines = deadlines,
         .owner = id_str(&live->id),
         .agent_no = agent->no,
@@ -336,7 +376,9 @@ void ask_start(struct live *live, const struct effect *effect)
                                         .waiting = on_waiting,
                                         .progress = on_progress};
     flight_init(&asking->flight, live, effect, on_abort);
+    live->asks++;
     if (port.ops->start(port.client, &request, &callbacks, &asking->call, &err) != 0) {
+        live->asks--;
         flight_release(&asking->flight);
         free(asking);
         refuse(live, effect, &err);

@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include "engine/task.h"
+#include "engine/wake.h"
 
 #define HEARTBEAT_MS                                                                               \
     3000 /* renews leases; also a look into the inboxes, should a wake-up have been lost */
 #define ANSWER_BYTES_MAX ((size_t)64 * 1024) /* a person's answer, as JSON */
+#define PREVIEW_ERROR_MAX 4000               /* bytes of an error in a preview */
 
 #define CREW_MOST 256      /* long calls at once; more of them wait */
 #define READERS_MOST 4     /* brief calls at once */
@@ -63,12 +65,7 @@ static void on_appended(void *user, struct batch *batch)
         if (!live->ending) {
             pump_durable(live->pump, durable);
             live_arm(live);
-            const struct run *run = pump_run(live->pump);
-            bool whole = pump_durable_seq(live->pump) == run_seq(run);
-            if (whole && run_state(run) == RUN_PARKED)
-                live_park(live);
-            else if (whole && run_ended(run))
-                live_end(live);
+            live_look(live);
         }
     } else if (batch->append.result == APPEND_UNKNOWN) {
         store_failed(engine, &batch->append.err);
@@ -90,7 +87,7 @@ static void on_heartbeat(uv_timer_t *timer)
         struct live *live = item;
         if (live->ending || live->pump == NULL)
             continue;
-        task_renew(live);
+        ownership_renew(live);
         ask_report(live);
         live_look_into_inbox(live);
     }
@@ -103,11 +100,20 @@ static int64_t suspended_ms(const struct engine *engine)
     return engine->config.suspended != NULL ? engine->config.suspended() : 0;
 }
 
-int64_t engine_now(const struct engine *engine)
+int64_t engine_slept(const struct engine *engine)
 {
     int64_t slept = suspended_ms(engine) - engine->suspended;
-    /* Less than a second is how far the two readings of the clocks lie apart. */
-    return engine->config.now() - (slept >= 1000 ? slept : 0);
+    return slept >= SLEEP_LEAST_MS ? slept : 0;
+}
+
+int64_t engine_wall(const struct engine *engine)
+{
+    return engine->config.boottime() + engine->config.wall_at_boot;
+}
+
+int64_t engine_now(const struct engine *engine)
+{
+    return engine_wall(engine) - engine_slept(engine);
 }
 
 int engine_new(const struct engine_config *config, struct engine **out, struct err *err)
@@ -122,12 +128,16 @@ int engine_new(const struct engine_config *config, struct engine **out, struct e
     map_init(&engine->lives);
     engine->store_path = arena_copy(&engine->arena, config->store_path);
     config->entropy(entropy, sizeof entropy);
-    struct id name = id_make(config->now(), entropy);
-    engine->owner = arena_printf(&engine->arena, "%d-%s", (int)getpid(), name.text);
+    struct id name = id_make(engine_wall(engine), entropy);
+    char process[WAKE_PROCESS_MAX];
+    wake_process_name(process);
+    engine->owner = arena_printf(&engine->arena, "%s-%s", process, name.text);
     engine->journal = journal_new(config->loop, &config->store, on_appended, engine);
     int ready = config->meanwhile != NULL ? config->meanwhile(config->user, err) : 0;
     if (ready == 0)
         ready = journal_opened(engine->journal, err);
+    if (ready == 0)
+        ownership_note_store(engine);
     engine->wake = ready == 0 ? wake_new(engine, err) : NULL;
     if (engine->wake == NULL) {
         journal_free(engine->journal);
@@ -184,7 +194,8 @@ size_t engine_active(const struct engine *engine)
     return engine->lives.count;
 }
 
-static void print_start(const struct engine_start *start, struct buf *out)
+static void print_start(const struct engine_config *config, const struct engine_start *start,
+                        struct buf *out)
 {
     struct jw w;
     jw_init(&w, out);
@@ -194,7 +205,9 @@ static void print_start(const struct engine_start *start, struct buf *out)
     jw_kstr(&w, "workspace_id", start->workspace_id);
     jw_kstr(&w, "workspace_path", start->workspace_path);
     jw_kstr(&w, "task", start->task);
-    jw_ktext(&w, "asker", start->asker == ASKER_ROOT_TERMINAL ? "terminal" : "nobody");
+    jw_ktext(&w, "asker", asker_text(config->watch.asker));
+    if (config->walls.n > 0)
+        jw_kstr(&w, "walls", config->walls);
     jw_key(&w, "settings");
     settings_print(start->settings, &w);
     if (start->instructions.n > 0)
@@ -211,10 +224,10 @@ int engine_run(struct engine *engine, const struct engine_start *start, struct i
 {
     uint8_t entropy[10];
     engine->config.entropy(entropy, sizeof entropy);
-    *run_id = id_make(engine_now(engine), entropy);
+    *run_id = id_make(engine_wall(engine), entropy);
     struct task *task = task_new(engine, id_str(run_id));
     task->kind = TASK_START;
-    print_start(start, &task->body);
+    print_start(&engine->config, start, &task->body);
     if (task->body.failed) {
         task_free(task);
         return err_set(err, ERR_USAGE, "the task is too large (16 MB at most)");
@@ -257,7 +270,10 @@ static void send_done(void *user)
 {
     struct task *task = user;
     struct live *live = engine_live(task->engine, id_str(&task->run));
-    if (live != NULL)
+    /* A message to park that cannot be stored must stop the run all the same: it is let go of. */
+    if (live != NULL && task->err.class != ERR_NONE && strcmp(task->kind_text, "park") == 0)
+        live_let_go(live, &task->err);
+    else if (live != NULL)
         live_look_into_inbox(live);
     task_free(task);
 }
@@ -271,40 +287,88 @@ int engine_send(struct engine *engine, struct str run_id, struct str kind, struc
     struct task *task = task_new(engine, run_id);
     snprintf(task->kind_text, sizeof task->kind_text, "%.*s", STR_FMT(kind));
     buf_str(&task->body, body);
+    if (task->body.failed) {
+        task_free(task);
+        return err_set(err, ERR_USAGE, "a message may have at most %u bytes", TASK_BODY_MAX);
+    }
     journal_work(engine->journal, task, send_work, send_done);
     return 0;
 }
 
-/* A message about one call of a run. */
-static int send_about(struct engine *engine, struct str run_id, uint32_t agent_no,
-                      struct str call_id, const char *kind, const char *member, struct str value,
-                      struct err *err)
+/* A message about one call of a run: begins its body, and sends it. */
+static void body_begin(struct buf *body, struct jw *w, uint32_t agent_no, struct str call_id)
 {
-    struct buf body;
-    struct jw w;
-    buf_init(&body, ANSWER_BYTES_MAX);
-    jw_init(&w, &body);
-    jw_object(&w);
-    jw_kint(&w, "agent_no", agent_no);
-    jw_kstr(&w, "call_id", call_id);
-    if (value.p != NULL)
-        jw_kstr(&w, member, value);
-    jw_end_object(&w);
-    int result = body.failed ? err_set(err, ERR_USAGE, "the answer is too long")
-                             : engine_send(engine, run_id, str_from(kind), buf_view(&body), err);
-    buf_release(&body);
+    buf_init(body, ANSWER_BYTES_MAX);
+    jw_init(w, body);
+    jw_object(w);
+    jw_kint(w, "agent_no", agent_no);
+    jw_kstr(w, "call_id", call_id);
+}
+
+static int body_send(struct engine *engine, struct str run_id, const char *kind, struct buf *body,
+                     struct err *err)
+{
+    int result = body->failed ? err_set(err, ERR_USAGE, "the answer is too long")
+                              : engine_send(engine, run_id, str_from(kind), buf_view(body), err);
+    buf_release(body);
     return result;
 }
 
 int engine_answer(struct engine *engine, struct str run_id, uint32_t agent_no, struct str call_id,
-                  enum engine_answer answer, struct err *err)
+                  const struct engine_answer *answer, struct err *err)
 {
-    return send_about(engine, run_id, agent_no, call_id, "approve", "answer",
-                      answer == ENGINE_YES ? STR("yes") : STR("no"), err);
+    static const char *const words[] = {"no", "yes", "nobody"};
+    static const char *const always[] = {NULL, "session", "project"};
+    struct buf body;
+    struct jw w;
+    body_begin(&body, &w, agent_no, call_id);
+    jw_ktext(&w, "answer", words[answer->answer]);
+    if (answer->reason.n > 0)
+        jw_kstr(&w, "reason", answer->reason);
+    if (always[answer->always] != NULL)
+        jw_ktext(&w, "always", always[answer->always]);
+    if (answer->shown != NULL) {
+        char hex[HASH_HEX + 1];
+        hash_hex(answer->shown, hex);
+        jw_ktext(&w, "shown", hex);
+    }
+    jw_end_object(&w);
+    return body_send(engine, run_id, "approve", &body, err);
+}
+
+int engine_preview(struct engine *engine, struct str run_id, uint32_t agent_no, struct str call_id,
+                   struct err *err)
+{
+    struct live *live = engine_live(engine, run_id);
+    struct run_question question;
+    struct arena arena;
+    arena_init(&arena);
+    int result = 0;
+    if (live == NULL || live->pump == NULL || live->ending ||
+        !run_asked(pump_run(live->pump), agent_no, call_id, &arena, &question)) {
+        result =
+            err_set(err, ERR_NOT_FOUND, "no question %.*s waits for an answer", STR_FMT(call_id));
+    } else {
+        struct effect effect = {.kind = EFFECT_ASK,
+                                .agent_no = agent_no,
+                                .call_id = call_id,
+                                .tool = question.tool,
+                                .arguments = question.arguments,
+                                .max_result = PREVIEW_ERROR_MAX};
+        work_start(live, &effect);
+    }
+    arena_release(&arena);
+    return result;
 }
 
 int engine_reply(struct engine *engine, struct str run_id, uint32_t agent_no, struct str call_id,
                  struct str text, struct err *err)
 {
-    return send_about(engine, run_id, agent_no, call_id, "answer", "text", text, err);
+    struct buf body;
+    struct jw w;
+    body_begin(&body, &w, agent_no, call_id);
+    if (text.p != NULL)
+        jw_kstr(&w, "text", text);
+    jw_end_object(&w);
+    return body_send(engine, run_id, "answer", &body, err);
 }

@@ -16,6 +16,9 @@
 
 struct engine;
 
+/* ALLOWED: a person allowed the same, byte for byte, for the rest of this run. */
+enum preview_standing { STANDING_NONE, STANDING_ALLOWED };
+
 /* What the outside may watch. All may be NULL. */
 struct engine_watch {
     /* An event is durable now. `run` is the live state, possibly a few events ahead. */
@@ -29,13 +32,20 @@ struct engine_watch {
                      struct str text);
     /* A model request waits for its provider, and for what ("429"); an empty reason: it waits no longer. Never logged. */
     void (*waiting)(void *user, struct str run_id, uint32_t agent_no, struct str reason);
-    /* A person must answer: engine_answer follows, or engine_reply where the tool is ask_user. */
+    /* A person must answer: engine_answer follows, or engine_reply where the tool is ask_user. What the call would do is
+     * asked for with engine_preview. */
     void (*question)(void *user, struct str run_id, uint32_t agent_no, struct str call_id,
                      struct str tool, struct str arguments);
+    /* What engine_preview asked for. */
+    void (*preview)(void *user, struct str run_id, uint32_t agent_no, struct str call_id,
+                    const struct preview *preview, enum preview_standing standing);
     /* The run ended, everything is durable and the lease is released. failure != NULL: the engine had to let go of the run
      * (store trouble, taken over by another process); the log is intact and the run can be resumed. */
     void (*end)(void *user, struct str run_id, const struct run *run, const struct err *failure);
     void *user;
+    enum asker
+        asker; /* who answers questions; logged when a run is started and when it is resumed */
+    enum broken_tries broken; /* what who resumes a run here says of them */
 };
 
 struct engine_config {
@@ -56,13 +66,18 @@ struct engine_config {
                     struct err *err);
     void *user;
     struct engine_watch watch;
-    int64_t (*now)(void); /* milliseconds since 1970 */
+    /* Milliseconds since this machine was started, suspended times included. Leases are counted on this clock. */
+    int64_t (*boottime)(void);
+    /* What is added to it for the wall time that events show: the same for the whole process, so that
+     * setting the machine's clock moves no deadline. */
+    int64_t wall_at_boot;
     /* Milliseconds that this machine was suspended since it was started. A run's deadlines do not count them. NULL: none. */
     int64_t (*suspended)(void);
     void (*entropy)(void *bytes, size_t n);
     const struct str
         *denied_paths; /* absolute directories that no tool may read or write (the store's) */
     size_t denied_count;
+    struct str walls; /* of commands: "all", or those that are off; logged with the asker */
 };
 
 int engine_new(const struct engine_config *config, struct engine **engine, struct err *err);
@@ -73,7 +88,6 @@ void engine_free(struct engine *engine);
 struct engine_start {
     struct str task, session_id, user_id, workspace_id, workspace_path;
     const struct settings *settings;
-    enum asker asker;
     struct str instructions;  /* text of the project's instruction files, or STR_NONE */
     struct str output_schema; /* of the root's answer: JSON text (schema_read), or STR_NONE */
     struct str
@@ -89,10 +103,21 @@ int engine_resume(struct engine *engine, struct str run_id, struct err *err);
 /* A message for a run of this process, through the inbox like everybody else's. body: JSON object. */
 int engine_send(struct engine *engine, struct str run_id, struct str kind, struct str body,
                 struct err *err);
-/* A yes or a no to a question. */
-enum engine_answer { ENGINE_NO, ENGINE_YES };
+/* What a call or a step that waits for an answer would do now: watch.preview follows, unless it waits no longer, and the log has it
+ * (permission.shown), so that other processes can show it. Where nobody is at a terminal here, the engine asks by itself when a
+ * question is put. NOT_FOUND: it does not wait. */
+int engine_preview(struct engine *engine, struct str run_id, uint32_t agent_no, struct str call_id,
+                   struct err *err);
+/* An answer to a question. */
+struct engine_answer {
+    enum { ENGINE_NO, ENGINE_YES, ENGINE_NOBODY } answer; /* NOBODY: whoever was there has gone */
+    enum { ENGINE_ONCE, ENGINE_SESSION, ENGINE_PROJECT } always; /* of a yes */
+    struct str reason; /* told to the model where it is a no; or empty */
+    const struct hash *
+        shown; /* of the preview that was answered; the call runs only while it is the same. NULL: none */
+};
 int engine_answer(struct engine *engine, struct str run_id, uint32_t agent_no, struct str call_id,
-                  enum engine_answer answer, struct err *err);
+                  const struct engine_answer *answer, struct err *err);
 /* What a person says to a question of ask_user; STR_NONE: there will be no answer. */
 int engine_reply(struct engine *engine, struct str run_id, uint32_t agent_no, struct str call_id,
                  struct str text, struct err *err);

@@ -1,4 +1,4 @@
-/* Effects under way: a list per run, found by (agent, call). Loop thread. */
+/* Effects under way: a list per run, and a table by (agent, call). Loop thread. */
 #include <stdlib.h>
 
 #include "engine/live.h"
@@ -26,6 +26,7 @@ void flight_init(struct flight *flight, struct live *live, const struct effect *
         flight->next->at = &flight->next;
     flight->at = &live->flights;
     live->flights = flight;
+    lookup_add(&live->flight_names, &flight->name, flight->agent_no, flight->call_id);
     live->engine->flights++;
     flight_alive(flight);
     idle_arm(live, flight);
@@ -41,6 +42,8 @@ void flight_unlink(struct flight *flight)
     flight->at = NULL;
     flight->next = NULL;
     struct live *live = engine_live(flight->engine, id_str(&flight->run));
+    if (live != NULL)
+        lookup_remove(&live->flight_names, &flight->name);
     if (live != NULL && live->ending && live->flights == NULL)
         live_end(live);
 }
@@ -52,11 +55,7 @@ struct live *flight_live(const struct flight *flight)
 
 struct flight *flight_find(struct live *live, uint32_t agent_no, struct str call_id)
 {
-    for (struct flight *flight = live->flights; flight != NULL; flight = flight->next) {
-        if (flight->agent_no == agent_no && str_eq(flight->call_id, call_id))
-            return flight;
-    }
-    return NULL;
+    return (struct flight *)lookup_find(&live->flight_names, agent_no, call_id);
 }
 
 void flight_release(struct flight *flight)

@@ -33,24 +33,36 @@ static int64_t due_at(const struct live *live, const struct flight *flight)
     return (alive_at > flight->told_at ? alive_at : flight->told_at) + limit;
 }
 
-/* An agent is silent when all its effects are. */
-static bool agent_is_due(const struct live *live, uint32_t agent_no, int64_t now)
-{
-    for (const struct flight *flight = live->flights; flight != NULL; flight = flight->next) {
-        if (flight->agent_no == agent_no && due_at(live, flight) > now)
-            return false;
-    }
-    return true;
-}
+/* One effect of each agent that is due, by name: what the first one's silence leads to may end others. An agent is silent when all
+ * its effects are. One look at the effects, however many agents are silent at once. */
+struct due {
+    uint32_t agent_no;
+    struct str call_id;
+};
 
-/* One effect of an agent that is due, or NULL. */
-static struct flight *find_due(const struct live *live, int64_t now)
+static size_t find_due(const struct live *live, int64_t now, struct arena *arena, struct due **due)
 {
-    for (struct flight *flight = live->flights; flight != NULL; flight = flight->next) {
-        if (due_at(live, flight) <= now && agent_is_due(live, flight->agent_no, now))
-            return flight;
+    enum { AGENT_UNSEEN, AGENT_DUE, AGENT_ALIVE };
+    size_t agents = run_agent_count(pump_run(live->pump)), found = 0;
+    uint8_t *states = arena_alloc(arena, agents);
+    for (const struct flight *flight = live->flights; flight != NULL; flight = flight->next) {
+        uint8_t *state = &states[flight->agent_no];
+        if (due_at(live, flight) > now)
+            *state = AGENT_ALIVE;
+        else if (*state == AGENT_UNSEEN)
+            *state = AGENT_DUE;
     }
-    return NULL;
+    for (size_t i = 0; i < agents; i++)
+        found += states[i] == AGENT_DUE;
+    *due = arena_alloc(arena, (found + 1) * sizeof **due);
+    found = 0;
+    for (const struct flight *flight = live->flights; flight != NULL; flight = flight->next) {
+        if (states[flight->agent_no] != AGENT_DUE)
+            continue;
+        states[flight->agent_no] = AGENT_ALIVE; /* told once */
+        (*due)[found++] = (struct due){flight->agent_no, arena_copy(arena, flight->call_id)};
+    }
+    return found;
 }
 
 static void on_timer(uv_timer_t *timer);
@@ -73,8 +85,14 @@ static void on_timer(uv_timer_t *timer)
 {
     struct live *live = timer->data;
     int64_t now = engine_now(live->engine);
-    struct flight *flight;
-    while (!live->ending && live->pump != NULL && (flight = find_due(live, now)) != NULL) {
+    struct arena arena;
+    struct due *due = NULL;
+    arena_init(&arena);
+    size_t count = live->pump != NULL ? find_due(live, now, &arena, &due) : 0;
+    for (size_t i = 0; i < count && !live->ending; i++) {
+        struct flight *flight = flight_find(live, due[i].agent_no, due[i].call_id);
+        if (flight == NULL || due_at(live, flight) > now)
+            continue;
         struct input input = {.kind = INPUT_SILENT,
                               .now = now,
                               .agent_no = flight->agent_no,
@@ -83,6 +101,7 @@ static void on_timer(uv_timer_t *timer)
         flight->told_at = now; /* said once, and again only after as long */
         live_input(live, &input);
     }
+    arena_release(&arena);
     if (!live->ending && live->pump != NULL)
         arm(live, now);
 }

@@ -10,9 +10,9 @@ enum inbox_delivery {
     INBOX_KEPT,      /* nobody owns it now; its next owner takes the message */
 };
 
-/* Puts the message and wakes whoever owns the run. */
+/* Puts the message and wakes whoever owns the run. asked_at: on the clock of leases, see port/store.h. */
 int inbox_send(struct store *store, struct str store_path, struct str run_id, struct str kind,
-               struct str body, struct str sender, int64_t now, enum inbox_delivery *delivery,
-               struct err *err);
+               struct str body, struct str sender, int64_t now, int64_t asked_at,
+               enum inbox_delivery *delivery, struct err *err);
 
 #endif

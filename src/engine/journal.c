@@ -88,7 +88,9 @@ static void *writer(void *user)
     struct journal *journal = user;
     int opened = journal->opener.open(journal->opener.user, &journal->store, &journal->open_err);
     pthread_mutex_lock(&journal->lock);
-    journal->state = JOURNAL_OPEN;
+    /* The owner may have given up while the store was being opened: that state stays. */
+    if (journal->state == JOURNAL_OPENING)
+        journal->state = JOURNAL_OPEN;
     pthread_cond_broadcast(&journal->wake);
     while (opened == 0) {
         while (journal->state == JOURNAL_OPEN && !journal->urgent)

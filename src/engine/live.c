@@ -16,6 +16,13 @@ static void on_append(void *user, struct pump *pump, struct batch *batch, enum u
 static void put_question(struct live *live, const struct effect *effect)
 {
     const struct engine_watch *watch = &live->engine->config.watch;
+    struct err ignored = ERR_INIT;
+    /* At a terminal the person's side looks when it is its turn. */
+    if (watch->asker != ASKER_TERMINAL) {
+        int looks = engine_preview(live->engine, id_str(&live->id), effect->agent_no,
+                                   effect->call_id, &ignored);
+        (void)looks; /* an error: it waits no longer */
+    }
     if (watch->question != NULL)
         watch->question(watch->user, id_str(&live->id), effect->agent_no, effect->call_id,
                         effect->tool, effect->arguments);
@@ -41,17 +48,29 @@ static void on_abort(void *user, struct pump *pump, uint32_t agent_no, struct st
         flight->abort(flight);
 }
 
+static bool on_owns(void *user, struct pump *pump)
+{
+    return ownership_is_certain(user);
+}
+
 static void on_more(uv_idle_t *more)
 {
     struct live *live = more->data;
     uv_idle_stop(more);
+    if (live->renew_wanted && !live->ending)
+        ownership_renew(live);
+    ask_tell(live);
     pump_continue(live->pump);
+}
+
+void live_go_on_soon(struct live *live)
+{
+    uv_idle_start(live->more, on_more);
 }
 
 static void on_later(void *user, struct pump *pump)
 {
-    struct live *live = user;
-    uv_idle_start(live->more, on_more);
+    live_go_on_soon(user);
 }
 
 /* --- a live run ---------------------------------------------------------------------------------------------------------------- */
@@ -60,23 +79,41 @@ static void on_deadline(uv_timer_t *timer);
 
 void live_arm(struct live *live)
 {
-    int64_t at = run_deadline(pump_run(live->pump)), now = engine_now(live->engine);
+    int64_t at = run_deadline(pump_run(live->pump)), now = live_now(live);
     if (live->ending || at == INT64_MAX)
         uv_timer_stop(live->timer);
     else
         uv_timer_start(live->timer, on_deadline, at > now ? (uint64_t)(at - now) : 0, 0);
 }
 
+int64_t live_now(const struct live *live)
+{
+    return engine_now(live->engine) + live->ahead;
+}
+
 void live_input(struct live *live, const struct input *input)
 {
     struct err err = ERR_INIT;
+    struct input timed = *input;
     if (live->ending)
         return;
-    if (pump_input(live->pump, input, &err) != 0) {
+    timed.now += live->ahead;
+    if (pump_input(live->pump, &timed, &err) != 0) {
         live_let_go(live, &err);
         return;
     }
     live_arm(live);
+}
+
+void live_tell_slept(struct live *live)
+{
+    int64_t slept = engine_slept(live->engine);
+    struct input input = {
+        .kind = INPUT_SLEPT, .now = engine_now(live->engine), .slept_ms = slept - live->slept_told};
+    if (input.slept_ms < SLEEP_LEAST_MS)
+        return;
+    live->slept_told = slept;
+    live_input(live, &input);
 }
 
 static void on_deadline(uv_timer_t *timer)
@@ -125,6 +162,7 @@ static void live_free(struct live *live)
     map_remove(&live->engine->lives, id_str(&live->id));
     rendered_release(live);
     places_release(live);
+    lookup_release(&live->flight_names);
     if (live->scope != NULL)
         live->engine->config.tools->close_scope(live->scope);
     uv_close((uv_handle_t *)live->timer, handle_free);
@@ -153,6 +191,7 @@ static void release_done(void *user)
 void live_end(struct live *live)
 {
     live->ending = true;
+    ownership_end(live);
     uv_timer_stop(live->timer);
     uv_timer_stop(live->idle);
     if (live->flights == NULL)
@@ -169,6 +208,7 @@ static void abort_all(struct live *live)
 {
     for (struct flight *flight = live->flights, *next; flight != NULL; flight = next) {
         next = flight->next;
+        atomic_store(&flight->abandoned, true);
         flight->abort(flight);
     }
     live_end(live);
@@ -182,14 +222,19 @@ void live_let_go(struct live *live, const struct err *failure)
     abort_all(live);
 }
 
-void live_park(struct live *live)
+void live_look(struct live *live)
 {
-    if (!live->ending)
+    if (live->ending || pump_durable_seq(live->pump) != run_seq(pump_run(live->pump)))
+        return;
+    /* What its requests cost is part of its log. */
+    if (run_state(pump_run(live->pump)) == RUN_PARKED && live->asks == 0)
         abort_all(live);
+    else if (run_ended(pump_run(live->pump)))
+        live_end(live);
 }
 
 void live_open(struct live *live, struct run *run, uint64_t durable)
 {
-    struct pump_ports ports = {on_append, on_start, on_abort, live, on_later};
+    struct pump_ports ports = {on_append, on_start, on_abort, live, on_later, on_owns};
     live->pump = pump_new(run, live->epoch, durable, &ports);
 }

@@ -9,9 +9,11 @@
 #include "engine/crew.h"
 #include "engine/engine.h"
 #include "engine/journal.h"
+#include "engine/lookup.h"
 #include "engine/offer.h"
 #include "engine/pump.h"
 
+struct asking;
 struct flight;
 struct wake;
 
@@ -40,9 +42,19 @@ struct live {
     struct scope **places;    /* by agent number: trees of their own; NULL where there is none */
     size_t place_count;
     struct flight *flights;
+    struct lookup flight_names; /* the same, by agent and call */
+    size_t asks;                /* of these, requests to models */
+    struct asking *untold;      /* admitted to their provider, and the run does not know */
     struct offers offers;
     struct rendered *rendered; /* by agent number */
     size_t rendered_count;
+    int64_t ahead;      /* what live_now adds to engine_now: the time of a run never falls */
+    int64_t slept_told; /* of engine_slept, what the run was told */
+    /* ownership.c: until when this process owns the run for certain, on the clock of leases; 0: it does not. Commands
+     * read it on their threads: they end before. */
+    atomic_int_least64_t owned_until;
+    bool renewing;       /* a renewal is under way */
+    bool renew_wanted;   /* and one is to be sent on the next turn of the loop */
     int64_t reported_at; /* when ask_report last looked */
     int64_t inbox_seen;  /* highest message that was fed to the run */
     bool inbox_busy;     /* a look into the inbox is under way */
@@ -55,7 +67,8 @@ struct live {
 struct engine {
     struct engine_config config;
     struct str store_path, owner;
-    int64_t suspended; /* when the engine was made */
+    int64_t suspended;                  /* when the engine was made */
+    uint64_t store_device, store_inode; /* of its file, when it was opened; 0: it has none */
     struct arena arena;
     struct journal *journal;
     struct crew *crew;    /* threads for long calls */
@@ -67,9 +80,17 @@ struct engine {
     size_t flights; /* effects under way, of runs that are gone too */
 };
 
-/* The time of runs: wall time, less what the machine was suspended since the engine was made. Any thread. Leases and
- * the inbox have wall time: other processes compare it. */
+/* Wall time as it was when this process started, and counted on from there; nobody can set it. Any thread. Leases and
+ * messages show it. */
+int64_t engine_wall(const struct engine *engine);
+/* The time of runs: the same, less what the machine was suspended since the engine was made. Any thread. */
 int64_t engine_now(const struct engine *engine);
+/* The time of this run, which goes on where its last owner's stopped, also when the wall clock was set back between the two. */
+int64_t live_now(const struct live *live);
+/* What engine_now leaves out. */
+int64_t engine_slept(const struct engine *engine);
+/* Less than this is how far the two readings of the clocks lie apart. */
+#define SLEEP_LEAST_MS 1000
 struct live *engine_live(struct engine *engine, struct str run_id);
 struct live *live_new(struct engine *engine, struct str run_id);
 void live_open(struct live *live, struct run *run,
@@ -77,17 +98,24 @@ void live_open(struct live *live, struct run *run,
 void live_arm(struct live *live);      /* sets the timer to its earliest deadline */
 void live_end(struct live *live);      /* releases the lease, then watch.end, then frees */
 void handle_free(uv_handle_t *handle); /* close callback: frees the handle itself */
-/* Feeds an input; lets go of the run when its own rule broke. */
+/* Feeds an input, whose `now` is engine_now; lets go of the run when its own rule broke. */
 void live_input(struct live *live, const struct input *input);
+/* Tells the run that the machine has slept, if it has since the run was last told. */
+void live_tell_slept(struct live *live);
 /* Lets go: aborts what is in flight, releases the lease, then watch.end. */
 void live_let_go(struct live *live, const struct err *failure);
-/* The same for a run that its own decision parked: what is in flight is reported as interrupted by the resume. */
-void live_park(struct live *live);
+/* Ends a run whose last event is durable, and lets go of one that its own decision parked: requests were aborted with that and
+ * have told what they cost, other effects are reported as interrupted by the resume. */
+void live_look(struct live *live);
+void live_go_on_soon(
+    struct live *live); /* tells and starts what waits, from the next turn of the loop */
 
 /* ask.c: model requests. flights.c: the list of both kinds. */
 void ask_start(struct live *live, const struct effect *effect);
 /* Tells the run which requests wait for admission to their provider, and which no longer do: their clocks stand still. */
 void ask_report(struct live *live);
+/* Tells it at once of those that it knows as waiting and that have left. */
+void ask_tell(struct live *live);
 void rendered_drop(struct live *live, uint32_t agent_no);
 void rendered_release(struct live *live);
 /* work.c: tools on threads */
@@ -104,12 +132,27 @@ void places_release(struct live *live);
 struct scope **places_open(const struct engine *engine, const struct run *run, size_t *count);
 void places_close(const struct engine *engine, struct scope **places, size_t count);
 
+/* ownership.c: is the run still ours? */
+#define LEASE_MS 15000
+void ownership_begin(struct live *live, int64_t sent_at); /* the lease was asked for at that time */
+void ownership_renew(struct live *live);                  /* with every heartbeat */
+void ownership_renewed(struct live *live, int64_t sent_at);
+void ownership_end(struct live *live);
+/* For the pump: true while the last renewal is young; else the store is asked, and the pump goes on after its answer. */
+bool ownership_is_certain(struct live *live);
+void ownership_note_store(struct engine *engine);
+/* On the thread of a work, right before it changes something: waits until ownership is certain. False, with the reason:
+ * the run was let go of, or (NOT_FOUND) the store is no longer where it was. */
+struct work;
+bool ownership_await(struct work *work, struct err *err);
+
 /* farewell.c: agents whose end was decided lose what they left running. Nothing new starts in the run until that is dead. */
 void farewell_events(struct live *live, const struct batch *batch);
 void farewell_run(struct live *live);
 
 /* One effect under way. It holds names, never pointers into a run: a late answer finds no run and is dropped. */
 struct flight {
+    struct lookup_entry name;  /* first: it is cast back */
     struct flight *next, **at; /* in its live's list; at == NULL: the run is gone */
     struct engine *engine;
     struct id run;
@@ -119,6 +162,8 @@ struct flight {
     atomic_int_least64_t alive_at; /* its last sign of life, or FLIGHT_WAITS */
     int64_t told_at;               /* when its run was last told that it is idle */
     bool answers;                  /* a model request: bytes of its answer have come */
+    /* The run is let go of: whatever comes of the effect, the next owner settles it or does it again. */
+    atomic_bool abandoned;
 };
 #define FLIGHT_WAITS INT64_MAX /* for its turn: it cannot show any */
 void flight_init(struct flight *flight, struct live *live, const struct effect *effect,

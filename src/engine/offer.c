@@ -3,6 +3,7 @@
 
 #include "core/run/doors.h"
 
+#define TOOLS_FILTERED 256          /* longer lists are offered whole */
 #define TOOLS_BYTES_MAX (64u << 20) /* as a whole request may have */
 
 static bool same_list(const struct list *a, const struct list *b)
@@ -102,10 +103,41 @@ static void offer_release(struct offer *offer)
     arena_release(&offer->arena);
 }
 
+/* A tool that somebody would have to be asked for while nobody is there would only be refused, and its schema costs every request.
+ * In auto and dangerous much of that is allowed, depending on where a call runs. */
+static bool is_refused(const struct engine_config *config, const struct contract *contract,
+                       struct str tool)
+{
+    struct err ignored = ERR_INIT;
+    enum permission value = contract_permits(contract, tool, &ignored);
+    bool bold =
+        contract->permissions.mode == MODE_AUTO || contract->permissions.mode == MODE_DANGEROUS;
+    return config->watch.asker == ASKER_NOBODY &&
+           (value == PERMIT_ASK || (value == PERMIT_ASK_MODE && !bold));
+}
+
+static struct list offered_of(const struct engine_config *config, const struct settings *settings,
+                              const struct contract *contract, struct str *items, size_t most)
+{
+    const struct list *allowed = &contract->permissions.allowed_tools;
+    struct list offered = {allowed->state, items, 0};
+    if (allowed->n > most)
+        return *allowed;
+    bool has_special = contract_shows_special_tools(contract, settings);
+    for (size_t i = 0; i < allowed->n; i++) {
+        struct str tool = allowed->items[i];
+        if (!is_refused(config, contract, tool) && (has_special || !tool_is_special(tool)))
+            items[offered.n++] = tool;
+    }
+    return offered;
+}
+
 const struct offer *offer_of(struct offers *offers, const struct engine_config *config,
                              const struct settings *settings, const struct contract *contract)
 {
-    const struct list *allowed = &contract->permissions.allowed_tools;
+    struct str items[TOOLS_FILTERED];
+    const struct list offered = offered_of(config, settings, contract, items, TOOLS_FILTERED);
+    const struct list *allowed = &offered;
     const struct list *roles = &contract->permissions.spawn_roles;
     const struct list *skills = &contract->permissions.skills;
     enum offer_skills has_skills =

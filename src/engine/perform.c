@@ -2,6 +2,10 @@
  * but the workspace and leaves what came of it as an input for the loop. */
 #include "engine/work.h"
 
+#include "base/filename.h"
+#include "base/mask.h"
+#include "engine/shown.h"
+
 static void fail(struct work *work, const char *message)
 {
     work->input.kind = work->kind == EFFECT_CHECK ? INPUT_CHECKED : INPUT_RESULT;
@@ -21,7 +25,25 @@ struct str files_json(struct arena *arena, const struct str *files, size_t count
     jw_init(&w, &out);
     jw_array(&w);
     for (size_t i = 0; i < count; i++)
-        jw_str(&w, files[i]);
+        jw_str(&w, filename_shown(arena, files[i]));
+    jw_end_array(&w);
+    struct str json = arena_copy(arena, buf_view(&out));
+    buf_release(&out);
+    return json;
+}
+
+/* A list of values that are JSON already. */
+static struct str raw_json(struct arena *arena, const struct str *values, size_t count)
+{
+    struct buf out;
+    struct jw w;
+    if (count == 0)
+        return STR_NONE;
+    buf_init(&out, SIZE_MAX / 4);
+    jw_init(&w, &out);
+    jw_array(&w);
+    for (size_t i = 0; i < count; i++)
+        jw_raw(&w, values[i]);
     jw_end_array(&w);
     struct str json = arena_copy(arena, buf_view(&out));
     buf_release(&out);
@@ -34,9 +56,13 @@ static void take_result(struct work *work, const struct tool_result *result)
     work->input.outcome = result->kind == RESULT_OK ? TOOL_OK : TOOL_ERROR;
     buf_clear(&work->text);
     buf_str(&work->text, buf_view(&result->text));
+    work->input.secrets = (int64_t)result->secrets;
     work->input.files_read = files_json(&work->arena, result->files_read, result->read_count);
     work->input.files_modified =
         files_json(&work->arena, result->files_modified, result->modified_count);
+    work->input.refused =
+        result->refused.p != NULL ? arena_copy(&work->arena, result->refused) : STR_NONE;
+    work->input.network = raw_json(&work->arena, result->contacts, result->contact_count);
 }
 
 static struct str hash_text(struct arena *arena, int present, const struct hash *hash)
@@ -48,16 +74,55 @@ static struct str hash_text(struct arena *arena, int present, const struct hash 
     return arena_copy(arena, (struct str){hex, HASH_HEX});
 }
 
+/* What a person approved is what was shown. False, with the error: it is something else by now. */
+static bool is_as_shown(struct work *work)
+{
+    char hex[HASH_HEX + 1];
+    if (work->shown.n == 0)
+        return true;
+    work->port->preview(&work->context, work->name, work->arguments, &work->preview);
+    hash_hex(&work->preview.shown, hex);
+    work->context.approved = &work->preview;
+    if (str_is(work->shown, hex))
+        return true;
+    work->input.reason = STR("what it would do has changed since it was approved");
+    fail(work, "this call was not made: what it would do has changed since the user approved it. "
+               "Look at the files again; the user will be asked anew.");
+    return false;
+}
+
+static bool is_same_file(int there, const struct hash *hash, const struct hash *shown)
+{
+    struct hash nothing = hash_of(STR(""));
+    return hash_eq(there == FILE_PRESENT ? hash : &nothing, shown);
+}
+
+/* The file may have changed between the two looks at it, and may change back. */
+static bool is_prepared_as_shown(struct work *work, const struct tool_prepared *prepared)
+{
+    const struct preview *preview = &work->preview;
+    if (work->shown.n == 0 || preview->change != PREVIEW_CHANGES_FILE ||
+        (is_same_file(prepared->before, &prepared->before_hash, &preview->before) &&
+         is_same_file(prepared->after, &prepared->after_hash, &preview->after)))
+        return true;
+    fail(work, "this call was not made: the file changed while it was looked at. Try again.");
+    return false;
+}
+
 static void prepare(struct work *work, const struct js *arguments, struct tool_result *result)
 {
     struct tool_prepared prepared = {.path = STR_NONE};
+    if (!is_as_shown(work))
+        return;
     if (work->tool->prepare(&work->context, arguments, &prepared, result) != 0) {
         take_result(work, result);
         work->input.outcome = TOOL_ERROR;
         return;
     }
+    if (!is_prepared_as_shown(work, &prepared))
+        return;
     work->input.kind = INPUT_PREPARED;
-    work->input.path = arena_copy(&work->arena, prepared.path);
+    work->input.path = arena_copy(&work->arena, filename_shown(&work->arena, prepared.path));
     work->input.before = hash_text(&work->arena, prepared.before, &prepared.before_hash);
     work->input.after = hash_text(&work->arena, prepared.after, &prepared.after_hash);
 }
@@ -69,8 +134,8 @@ static void settle(struct work *work, const struct js *arguments, struct tool_re
     case SETTLED_DONE:
         work->input.kind = INPUT_RESULT;
         work->input.outcome = TOOL_OK;
-        buf_printf(&work->text, "%.*s was changed as asked (checked after a restart).",
-                   STR_FMT(work->prepared.path));
+        buf_printf(&work->text, "%s was changed as asked (checked after a restart).",
+                   filename_of(work->prepared.path).text);
         work->input.files_modified = files_json(&work->arena, &work->prepared.path, 1);
         return;
     case SETTLED_NOT_DONE:
@@ -80,12 +145,14 @@ static void settle(struct work *work, const struct js *arguments, struct tool_re
     case SETTLED_UNKNOWN:
         work->input.kind = INPUT_LOST;
         buf_printf(&work->text,
-                   "Error: interrupted, outcome unknown: %.*s is neither what it was nor what it "
+                   "Error: interrupted, outcome unknown: %s is neither what it was nor what it "
                    "was to become. Read it before you try again.",
-                   STR_FMT(work->prepared.path));
+                   filename_of(work->prepared.path).text);
         return;
     }
 }
+
+#define GATHERED_LINES_MAX 1000000 /* the whole file, as far as max_result goes */
 
 /* One file with the read tool: numbered lines, as the parent would see them. */
 static void gather_shown(struct work *work, struct gathered_file *file, struct buf *text)
@@ -99,6 +166,7 @@ static void gather_shown(struct work *work, struct gathered_file *file, struct b
     jw_init(&w, &call);
     jw_object(&w);
     jw_kstr(&w, "path", file->path);
+    jw_kint(&w, "limit", GATHERED_LINES_MAX);
     jw_end_object(&w);
     struct js *arguments = js_parse(buf_view(&call), &err);
     work->tool->run(&work->context, arguments, NULL, &result);
@@ -164,12 +232,39 @@ static void check(struct work *work, const struct js *checks, struct tool_result
     buf_release(&evidence);
 }
 
-void work_perform(struct work *work)
+/* What a question shows, and the same for the log. */
+static void look(struct work *work)
+{
+    struct buf json;
+    char hex[HASH_HEX + 1];
+    if (question_is_of_step(work->call_id))
+        work->port->preview_step(&work->context, work->arguments, &work->preview);
+    else
+        work->port->preview(&work->context, work->name, work->arguments, &work->preview);
+    buf_init(&json, 16 * PREVIEW_BYTES_MAX);
+    work->input.secrets = (int64_t)shown_print(&work->preview, work_masker(work), &json);
+    hash_hex(&work->preview.shown, hex);
+    work->input.kind = INPUT_SHOWN;
+    work->input.shown = arena_copy(&work->arena, (struct str){hex, HASH_HEX});
+    work->input.preview = json.failed ? STR_NONE : arena_copy(&work->arena, buf_view(&json));
+    buf_release(&json);
+}
+
+static void perform(struct work *work)
 {
     struct err err = ERR_INIT;
-    flight_alive(&work->flight);
+    if (work->class != EFFECT_PURE && !ownership_await(work, &err)) {
+        fail(work, err.message);
+        if (err.class == ERR_NOT_FOUND)
+            work->lost = err;
+        return;
+    }
     if (work->tree != NULL) {
         tree_work_perform(work);
+        return;
+    }
+    if (work->kind == EFFECT_ASK) {
+        look(work);
         return;
     }
     bool needs_tool = work->kind != EFFECT_GATHER && work->kind != EFFECT_CHECK;
@@ -193,11 +288,81 @@ void work_perform(struct work *work)
         gather(work, arguments);
     } else if (work->kind == EFFECT_CHECK) {
         check(work, arguments, &result);
-    } else {
+    } else if (work->prepared.path.p != NULL || is_as_shown(work)) {
+        /* A prepared call was compared with what was shown when it was prepared. */
         work->tool->run(&work->context, arguments,
                         work->prepared.path.p != NULL ? &work->prepared : NULL, &result);
         take_result(work, &result);
     }
     js_free(arguments);
     buf_release(&result.text);
+}
+
+/* --- secrets --------------------------------------------------------------------------------- */
+
+const struct masker *work_masker(const struct work *work)
+{
+    return work->context.services != NULL ? work->context.services->masker : NULL;
+}
+
+/* Masks have no character that JSON escapes, so JSON stays JSON. */
+static size_t mask_json(struct work *work, struct str *json)
+{
+    struct buf text;
+    if (json->n == 0)
+        return 0;
+    buf_init(&text, json->n + 1);
+    buf_str(&text, *json);
+    size_t count = masker_apply(work_masker(work), &text);
+    if (count > 0)
+        *json = arena_copy(&work->arena, buf_view(&text));
+    buf_release(&text);
+    return count;
+}
+
+static void tell_masked(struct buf *text, size_t count)
+{
+    if (count == 0)
+        return;
+    text->max += 64;
+    buf_printf(text, "%s[%zu %s masked]\n", text->n > 0 && text->p[text->n - 1] != '\n' ? "\n" : "",
+               count, count == 1 ? "secret" : "secrets");
+}
+
+static size_t mask_gathered(struct work *work)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < work->input.gathering.count; i++) {
+        struct gathered_file *file = &work->input.gathering.files[i];
+        struct buf *text = &work->texts[i];
+        size_t found = masker_apply(work_masker(work), text);
+        tell_masked(text, found);
+        if (found > 0)
+            *(file->text.p != NULL ? &file->text : &file->error) = buf_view(text);
+        count += found;
+    }
+    return count;
+}
+
+/* Everything that a call brought passes here, on its way to the log, to models and to the screen. */
+static void mask_secrets(struct work *work)
+{
+    struct input *input = &work->input;
+    if (work_masker(work) == NULL)
+        return;
+    size_t count = masker_apply(work_masker(work), &work->text) + (size_t)input->secrets;
+    if (input->kind == INPUT_RESULT || input->kind == INPUT_CHECKED)
+        tell_masked(&work->text, count);
+    count += mask_json(work, &input->files_read) + mask_json(work, &input->files_modified) +
+             mask_json(work, &input->conflicted_files) + mask_json(work, &input->evidence) +
+             mask_json(work, &input->refused) + mask_json(work, &input->network) +
+             mask_gathered(work);
+    input->secrets = (int64_t)count;
+}
+
+void work_perform(struct work *work)
+{
+    flight_alive(&work->flight);
+    perform(work);
+    mask_secrets(work);
 }

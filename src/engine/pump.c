@@ -6,11 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "engine/lookup.h"
+
 /* Effects that start before the others must let the loop turn: what they send is sent, and its memory serves the next. */
 #define SLICE 32
 
 struct held {
-    struct held *next;
+    struct lookup_entry name; /* first: it is cast back */
+    struct held *next, **at;  /* in the order in which they start */
     struct effect effect;
     enum { HELD_WANTED, HELD_ABORTED } wanted; /* ABORTED: it is started, and aborted at once */
     struct arena arena;                        /* its strings */
@@ -22,6 +25,7 @@ struct pump {
     uint64_t epoch, durable;
     struct pump_ports ports;
     struct held *first, **last;
+    struct lookup held_names; /* the same, by agent and call */
     size_t held_count;
     size_t started; /* held ones since the last pump_continue */
     enum { PUMP_STARTS, PUMP_PAUSED } state;
@@ -63,6 +67,7 @@ void pump_free(struct pump *pump)
 {
     if (pump == NULL)
         return;
+    lookup_release(&pump->held_names);
     while (pump->first != NULL) {
         struct held *held = pump->first;
         pump->first = held->next;
@@ -90,6 +95,18 @@ size_t pump_held(const struct pump *pump)
 }
 
 #ifdef CADRE_CHECK_FOLD
+/* A run in which somebody waits for nobody never ends: it is found when that begins, and not by a deadline. */
+static void check_waits(const struct pump *pump)
+{
+    struct buf who;
+    buf_init(&who, 4096);
+    if (run_waits_for_nobody(pump->run, &who)) {
+        fprintf(stderr, "cadre: check_fold: this run cannot end: %.*s\n", STR_FMT(buf_view(&who)));
+        abort();
+    }
+    buf_release(&who);
+}
+
 static void check_fold(struct pump *pump, const struct batch *batch)
 {
     struct err err = ERR_INIT;
@@ -126,18 +143,33 @@ static void hold(struct pump *pump, const struct effect *effect)
         abort();
     arena_init(&held->arena);
     held->effect = *effect;
-    struct str *const views[] = {&held->effect.call_id,   &held->effect.tool,
-                                 &held->effect.arguments, &held->effect.path,
-                                 &held->effect.before,    &held->effect.after};
+    struct str *const views[] = {
+        &held->effect.call_id, &held->effect.tool,  &held->effect.arguments, &held->effect.path,
+        &held->effect.before,  &held->effect.after, &held->effect.shown};
     size_t bytes = 0;
     for (size_t i = 0; i < sizeof views / sizeof views[0]; i++)
         bytes += views[i]->p != NULL ? views[i]->n + 2 * sizeof(max_align_t) : 0;
     arena_reserve(&held->arena, bytes);
     for (size_t i = 0; i < sizeof views / sizeof views[0]; i++)
         *views[i] = arena_copy(&held->arena, *views[i]);
+    held->at = pump->last;
     *pump->last = held;
     pump->last = &held->next;
     pump->held_count++;
+    lookup_add(&pump->held_names, &held->name, held->effect.agent_no, held->effect.call_id);
+}
+
+/* Takes it out of the queue; it is the caller's then. */
+static void unqueue(struct pump *pump, struct held *held)
+{
+    *held->at = held->next;
+    if (held->next != NULL)
+        held->next->at = held->at;
+    else
+        pump->last = held->at;
+    held->next = NULL;
+    pump->held_count--;
+    lookup_remove(&pump->held_names, &held->name);
 }
 
 /* What becomes of a tree is never guessed: an effect on one may have been done before a crash, and whoever does it puts away what is
@@ -150,23 +182,13 @@ static bool must_start(const struct effect *effect)
 /* Takes a held effect out, or marks it where it must start all the same; NULL: it has started already. */
 static struct held *unhold(struct pump *pump, const struct effect *abort)
 {
-    for (struct held **at = &pump->first; *at != NULL; at = &(*at)->next) {
-        struct held *held = *at;
-        if (held->effect.agent_no == abort->agent_no &&
-            str_eq(held->effect.call_id, abort->call_id)) {
-            if (must_start(&held->effect)) {
-                held->wanted = HELD_ABORTED;
-                return held;
-            }
-            *at = held->next;
-            if (pump->last == &held->next)
-                pump->last = at;
-            held->next = NULL;
-            pump->held_count--;
-            return held;
-        }
-    }
-    return NULL;
+    struct held *held =
+        (struct held *)lookup_find(&pump->held_names, abort->agent_no, abort->call_id);
+    if (held != NULL && must_start(&held->effect))
+        held->wanted = HELD_ABORTED;
+    else if (held != NULL)
+        unqueue(pump, held);
+    return held;
 }
 
 /* A held effect never started: its answer is made up here, and costs nothing. */
@@ -195,16 +217,22 @@ static int answer_unstarted(struct pump *pump, const struct held *held, int64_t 
     return pump_input(pump, &input, err);
 }
 
-static bool may_start(const struct pump *pump, const struct effect *effect)
+static bool is_owned(struct pump *pump)
 {
-    return pump->state == PUMP_STARTS && run_state(pump->run) != RUN_PARKED &&
-           (effect->class == EFFECT_PURE || effect->seq <= pump->durable);
+    return pump->ports.owns == NULL || pump->ports.owns(pump->ports.user, pump);
 }
 
-/* Whether something waits for this batch: an effect that is held for it, or a person who wants to see the end. */
+static bool may_start(struct pump *pump, const struct effect *effect)
+{
+    return pump->state == PUMP_STARTS && run_state(pump->run) != RUN_PARKED &&
+           (effect->class == EFFECT_PURE || (effect->seq <= pump->durable && is_owned(pump)));
+}
+
+/* Whether something waits for this batch: an effect that is held for it, or a person who wants to see the end. What a parked run
+ * decided has no next batch to ride with. */
 static enum urgency urgency_of(const struct pump *pump, const struct decision *decision)
 {
-    bool all_pure = decision->effect_count > 0;
+    bool all_pure = decision->effect_count > 0 && run_state(pump->run) == RUN_RUNNING;
     for (size_t i = 0; i < decision->effect_count; i++)
         all_pure = all_pure && decision->effects[i].class == EFFECT_PURE &&
                    decision->effects[i].kind != EFFECT_ABORT;
@@ -221,6 +249,7 @@ int pump_input(struct pump *pump, const struct input *input, struct err *err)
         struct batch *batch = batch_new(pump->run, &decision, pump->epoch);
 #ifdef CADRE_CHECK_FOLD
         check_fold(pump, batch);
+        check_waits(pump);
 #endif
         pump->ports.append(pump->ports.user, pump, batch, urgency_of(pump, &decision));
     }
@@ -265,10 +294,7 @@ static void start_held(struct pump *pump)
             return;
         }
         pump->started++;
-        pump->first = held->next;
-        if (pump->first == NULL)
-            pump->last = &pump->first;
-        pump->held_count--;
+        unqueue(pump, held);
         pump->ports.start(pump->ports.user, pump, &held->effect);
         if (held->wanted == HELD_ABORTED)
             pump->ports.abort(pump->ports.user, pump, held->effect.agent_no, held->effect.call_id);

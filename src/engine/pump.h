@@ -1,5 +1,5 @@
 /* The pump of one run: inputs go in, a batch goes to the journal, and each effect is started when it may start: pure ones at once,
- * costly and outward ones when the event that announced them is durable. It knows no loop, no thread and no adapter, so that the
+ * costly and outward ones when the event that announced them is durable and the run is certainly still ours. It knows no loop, no thread and no adapter, so that the
  * simulator drives the very code that the engine runs. Owner: whoever drives it, one thread. */
 #ifndef CADRE_ENGINE_PUMP_H
 #define CADRE_ENGINE_PUMP_H
@@ -22,6 +22,9 @@ struct pump_ports {
     /* Many effects may start: the rest starts with pump_continue, on a later turn of the loop, so that what was started can leave
      * meanwhile. NULL: all start at once. */
     void (*later)(void *user, struct pump *pump);
+    /* Is it certain that this process still owns the run? Asked before each costly or outward effect. False: they
+     * are held, and pump_continue follows when it is certain again. NULL: always. Must not feed the pump. */
+    bool (*owns)(void *user, struct pump *pump);
 };
 
 /* Takes the run over. durable: the seq up to which its log is committed already. */

@@ -7,7 +7,6 @@
 #include "engine/plane.h"
 #include "engine/wake.h"
 
-#define LEASE_MS 15000
 #define LEASE_TRIES 4 /* each time a holder turned out to be dead */
 
 struct task *task_new(struct engine *engine, struct str run_id)
@@ -17,9 +16,10 @@ struct task *task_new(struct engine *engine, struct str run_id)
         abort();
     task->engine = engine;
     memcpy(task->run.text, run_id.p, run_id.n < ID_LENGTH ? run_id.n : ID_LENGTH);
-    task->now = engine->config.now();
+    task->now = engine_wall(engine);
+    task->sent_at = engine->config.boottime();
     arena_init(&task->arena);
-    buf_init(&task->body, 16u << 20);
+    buf_init(&task->body, TASK_BODY_MAX);
     return task;
 }
 
@@ -144,14 +144,20 @@ static int take_lease(struct task *task, struct store *store)
     const struct engine *engine = task->engine;
     struct str id = id_str(&task->run);
     for (int tries = 0; tries < LEASE_TRIES; tries++) {
-        if (store->ops->lease(store, id, engine->owner, LEASE_MS, task->now, &task->lease,
+        if (store->ops->lease(store, id, engine->owner, LEASE_MS, task->sent_at, &task->lease,
                               &task->err) != 0)
             return -1;
         if (task->lease.epoch > 0) {
             task->alive_at = task->lease.replaced_expires_at - LEASE_MS;
             return 0;
         }
-        if (wake_owner(engine->store_path, str_from(task->lease.holder)) != WAKE_GONE)
+        enum wake_result holder = wake_owner(engine->store_path, str_from(task->lease.holder));
+        if (holder == WAKE_SENT)
+            return err_set(&task->err, ERR_RETRY,
+                           "run %.*s is owned by a living process (%s): cancel it with `cadre "
+                           "cancel`, or wait for it",
+                           STR_FMT(id), task->lease.holder);
+        if (holder != WAKE_GONE)
             break;
         /* Another process may be taking the run over as well: then it is the holder that the next try names. */
         struct err released = ERR_INIT;
@@ -161,8 +167,9 @@ static int take_lease(struct task *task, struct store *store)
     }
     return err_set(
         &task->err, ERR_RETRY,
-        "run %.*s is owned by a living process (%s): cancel it with `cadre cancel`, or wait for it",
-        STR_FMT(id), task->lease.holder);
+        "run %.*s belongs to process %s, which cannot be asked whether it lives: its lease ends "
+        "%d seconds after it was last renewed; try again then",
+        STR_FMT(id), task->lease.holder, LEASE_MS / 1000);
 }
 
 /* Nobody else knows the run yet: its lease is ours. */
@@ -194,7 +201,8 @@ static int add_control(struct task *task, struct store *store)
 static int begin_run(struct task *task, struct store *store)
 {
     int64_t message_id;
-    if (add_control(task, store) != 0)
+    if (add_control(task, store) != 0 ||
+        run_preflight(id_str(&task->run), buf_view(&task->body), task->now, &task->err) != 0)
         return -1;
     const struct run_begin begin = {.run_id = id_str(&task->run),
                                     .session_id = task->session_id,
@@ -204,6 +212,7 @@ static int begin_run(struct task *task, struct store *store)
                                     .sender = task->engine->owner,
                                     .owner = task->engine->owner,
                                     .ttl_ms = LEASE_MS,
+                                    .sent_at = task->sent_at,
                                     .now = task->now};
     return store->ops->begin(store, &begin, &task->lease, &message_id, &task->err);
 }
@@ -267,11 +276,14 @@ void take_done(void *user)
         return;
     }
     live->epoch = task->epoch;
+    if (task->epoch > 0)
+        ownership_begin(live, task->sent_at);
     if (task->err.class != ERR_NONE) {
         live_let_go(live, &task->err);
         task_free(task);
         return;
     }
+    live->ahead = run_time_ahead(task->folded, task->alive_at, engine_now(live->engine));
     bool ended = run_ended(task->folded);
     bool resumes = run_state(task->folded) != RUN_NEW;
     live->scope = task->scope;
@@ -293,7 +305,10 @@ void take_done(void *user)
                               .now = engine_now(live->engine),
                               .owner = live->engine->owner,
                               .epoch = live->epoch,
-                              .alive_at = task->alive_at};
+                              .alive_at = task->alive_at,
+                              .asker = str_from(asker_text(live->engine->config.watch.asker)),
+                              .walls = live->engine->config.walls,
+                              .broken = live->engine->config.watch.broken};
         if (resumes)
             live_input(live, &input);
         feed_messages(live, task);
@@ -306,7 +321,7 @@ void take_done(void *user)
 static void renew_work(void *user, struct store *store)
 {
     struct task *task = user;
-    if (store->ops->renew(store, id_str(&task->run), task->epoch, LEASE_MS, task->now,
+    if (store->ops->renew(store, id_str(&task->run), task->epoch, LEASE_MS, task->sent_at,
                           &task->err) != 0 &&
         task->err.class == ERR_NONE)
         err_set(&task->err, ERR_IO, "cannot renew the lease");
@@ -316,9 +331,14 @@ static void renew_done(void *user)
 {
     struct task *task = user;
     struct live *live = engine_live(task->engine, id_str(&task->run));
-    /* Only a real takeover ends the run here; a busy store is asked again with the next beat. */
-    if (live != NULL && live->epoch == task->epoch && task->err.class == ERR_CANCELLED)
-        live_let_go(live, &task->err);
+    /* A busy store is asked again with the next beat; a takeover, and a store that is gone, end the run here. */
+    if (live != NULL && live->epoch == task->epoch) {
+        live->renewing = false;
+        if (task->err.class == ERR_CANCELLED || task->err.class == ERR_NOT_FOUND)
+            live_let_go(live, &task->err);
+        else if (task->err.class == ERR_NONE)
+            ownership_renewed(live, task->sent_at);
+    }
     task_free(task);
 }
 

@@ -4,12 +4,15 @@
 
 #include "engine/live.h"
 
+#define TASK_BODY_MAX (16u << 20) /* bytes of a message; events repeat them a few times */
+
 /* A task for the writer thread about one run; holds names and results only. */
 struct task {
     struct engine *engine;
     struct id run;
     uint64_t epoch;
-    int64_t now;
+    int64_t now;     /* wall time */
+    int64_t sent_at; /* on the clock of leases */
     struct buf body; /* start: the message */
     struct str session_id, user_id, workspace_id;
     struct arena arena;

@@ -3,12 +3,14 @@
  * a crash (port/vcs.h). */
 #include <time.h>
 
+#include "base/filename.h"
 #include "base/utf8.h"
 #include "engine/work.h"
 
 #define TRIES 8          /* of what another git, or another program, is in the way of */
 #define PAUSE_MS 50      /* before the second try; doubled each time */
 #define NAMES_SHOWN 8    /* files in a message */
+#define NAME_SHOWN 400   /* bytes of each */
 #define SUBJECT_CHARS 72 /* of a commit's first line */
 
 /* --- on the loop --------------------------------------------------------------------------------------------------------- */
@@ -109,7 +111,8 @@ static void add_names(struct buf *out, struct vcs_list files)
 {
     for (size_t i = 0; i < files.count && i < NAMES_SHOWN; i++) {
         buf_text(out, i > 0 ? ", " : " ");
-        utf8_clean(out, files.items[i], UTF8_ONE_LINE);
+        struct filename name = filename_of(files.items[i]);
+        buf_str(out, utf8_cut(str_from(name.text), NAME_SHOWN));
     }
     if (files.count > NAMES_SHOWN)
         buf_printf(out, " and %zu more", files.count - NAMES_SHOWN);
@@ -311,6 +314,7 @@ static int try_merge(struct work *work, struct vcs_merged *merged, struct buf *w
     return 0;
 }
 
+/* A merge that is given up because the run parks, or has another owner, leaves the child's files: the next owner merges them. */
 static void merge(struct work *work)
 {
     struct vcs_merged merged;
@@ -332,7 +336,7 @@ static void merge(struct work *work)
         buf_printf(&work->text, "merged (%.*s), %zu %s", STR_FMT(work->input.merge_strategy),
                    merged.files.count, merged.files.count == 1 ? "file" : "files");
         remove_tree(work);
-    } else {
+    } else if (!atomic_load(&work->flight.abandoned)) {
         buf_char(&why, '\0');
         struct str strategy = work->input.merge_strategy;
         keep(work, why.p);

@@ -1,34 +1,68 @@
-/* See verify.h. Reads a run once, row by row, and checks each against what must be true of it. Blocking; no thread of its own. */
+/* See verify.h. Reads a run once, row by row, and checks each against what must be true of it; what its events must have
+ * changed in other tables is noted on the way and compared at the end. Blocking; no thread of its own. */
 #include "engine/verify.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/run/project.h"
 #include "engine/batch.h"
+#include "engine/projected.h"
 
+static void finding_add(struct verify_report *report, const char *place, const char *format,
+                        va_list args) __attribute__((format(printf, 3, 0)));
+
+static void finding_add(struct verify_report *report, const char *place, const char *format,
+                        va_list args)
+{
+    if (report->finding_count++ >= VERIFY_FINDINGS_MAX)
+        return;
+    struct verify_finding *finding = &report->findings[report->finding_count - 1];
+    snprintf(finding->place, sizeof finding->place, "%s", place);
+    vsnprintf(finding->text, sizeof finding->text, format, args);
+}
+
+/* Something is wrong with an event. Returns 1, which stops a walk. */
 static int problem(struct verify_report *report, uint64_t seq, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 static int problem(struct verify_report *report, uint64_t seq, const char *format, ...)
 {
+    char place[32];
     va_list args;
-    if (report->problem[0] != '\0')
-        return 1;
-    report->bad_seq = seq;
+    if (report->bad_seq == 0)
+        report->bad_seq = seq;
+    snprintf(place, sizeof place, "event %llu", (unsigned long long)seq);
     va_start(args, format);
-    vsnprintf(report->problem, sizeof report->problem, format, args);
+    finding_add(report, place, format, args);
     va_end(args);
     return 1;
 }
 
-/* --- the chain ------------------------------------------------------------------------------------------------------------- */
+/* Something is wrong elsewhere. */
+static void problem_at(struct verify_report *report, const char *place, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void problem_at(struct verify_report *report, const char *place, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    finding_add(report, place, format, args);
+    va_end(args);
+}
+
+/* --- the log ------------------------------------------------------------------------------------------------------------- */
 
 struct verifying {
     struct verify_report *report;
-    struct run *run;
+    struct run *run; /* NULL: a payload is missing, so nothing can be folded any more */
+    struct projected *projected;
+    struct arena arena; /* of the event that is folded */
     struct hash head;
     uint64_t *last; /* seq of each agent's last event */
     size_t last_count;
+    uint64_t epoch; /* of the event before */
+    uint64_t fact;  /* the last event without a cause */
     struct err err;
 };
 
@@ -52,6 +86,53 @@ static int check_agent_chain(struct verifying *v, const struct event_row *row)
     return 0;
 }
 
+/* What no chain of version 1 has in its hash. */
+static int check_numbers(struct verifying *v, const struct stored_event *event)
+{
+    const struct event_row *row = &event->row;
+    if (row->category.n >= row->type.n || row->type.p[row->category.n] != '.' ||
+        memcmp(row->type.p, row->category.p, row->category.n) != 0)
+        return problem(v->report, row->seq, "its category is %.*s and its type %.*s",
+                       STR_FMT(row->category), STR_FMT(row->type));
+    if (event->epoch < v->epoch)
+        return problem(v->report, row->seq, "its epoch is %llu, after an event of epoch %llu",
+                       (unsigned long long)event->epoch, (unsigned long long)v->epoch);
+    v->epoch = event->epoch;
+    if (row->cause_seq == 0)
+        v->fact = row->seq;
+    else if (row->cause_seq != v->fact)
+        return problem(v->report, row->seq,
+                       "it names event %llu as its cause; the last fact before it is event %llu",
+                       (unsigned long long)row->cause_seq, (unsigned long long)v->fact);
+    return 0;
+}
+
+/* Folds the event, and notes what it must have changed in other tables. */
+static int fold_noting(struct verifying *v, const struct event_row *row)
+{
+    struct event event;
+    struct row rows[PROJECT_MAX];
+    arena_reset(&v->arena);
+    if (event_parse(row, &v->arena, &event, &v->err) != 0 ||
+        run_apply(v->run, &event, &v->err) != 0)
+        return problem(v->report, row->seq, "it does not fold: %s", v->err.message);
+    size_t count = project(v->run, &event, rows);
+    for (size_t i = 0; i < count; i++)
+        projected_note(v->projected, row->agent_no, &rows[i]);
+    return 0;
+}
+
+/* The chain holds without it, because only its hash is part of that; but nobody can read or fold it. */
+static void payload_missing(struct verifying *v, const struct stored_event *event)
+{
+    char hex[HASH_HEX + 1];
+    hash_hex(&event->payload_hash, hex);
+    problem(v->report, event->row.seq, "its payload is missing: blob %s was deleted", hex);
+    run_free(v->run);
+    v->run = NULL;
+}
+
+/* The store has checked each payload against its hash (port/store.h). */
 static int verify_one(void *user, const struct stored_event *event)
 {
     struct verifying *v = user;
@@ -61,21 +142,10 @@ static int verify_one(void *user, const struct stored_event *event)
         return problem(report, report->events + 1, "it is missing: the next stored event is %llu",
                        (unsigned long long)row->seq);
     report->events++;
-    if (row->payload.p == NULL) {
-        if (v->run != NULL) {
-            run_free(
-                v->run); /* a purged payload leaves the chain valid, but nothing can be folded from here on */
-            v->run = NULL;
-        }
-    } else {
-        struct hash payload = hash_of(row->payload);
-        if (!hash_eq(&payload, &event->payload_hash))
-            return problem(report, row->seq, "its payload does not have the hash that was logged");
-    }
-    v->head = chain_next(&v->head, row, &event->payload_hash);
+    v->head = chain_next(&v->head, row, event->epoch, &event->payload_hash);
     if (!hash_eq(&v->head, &event->hash))
         return problem(report, row->seq, "its hash does not follow from the events before it");
-    if (check_agent_chain(v, row) != 0)
+    if (check_agent_chain(v, row) != 0 || check_numbers(v, event) != 0)
         return 1;
     if (str_is(row->type, "agent.subagent_created"))
         report->children++;
@@ -83,16 +153,16 @@ static int verify_one(void *user, const struct stored_event *event)
         report->closes++;
     if (row->cause_seq == 0)
         report->inputs++;
-    if (v->run != NULL && fold_row(v->run, row, &v->err) != 0)
-        return problem(report, row->seq, "it does not fold: %s", v->err.message);
-    return 0;
+    if (row->payload.p == NULL)
+        payload_missing(v, event);
+    return v->run != NULL ? fold_noting(v, row) : 0;
 }
 
 static void check_end(struct verifying *v, struct str expected_head)
 {
     struct verify_report *report = v->report;
     hash_hex(&v->head, report->head);
-    if (report->problem[0] != '\0')
+    if (report->finding_count > 0)
         return;
     if (v->run != NULL && run_ended(v->run) && report->closes != report->children)
         problem(report, report->events, "the run ended with %llu children and %llu closes",
@@ -104,16 +174,172 @@ static void check_end(struct verifying *v, struct str expected_head)
                 report->head, STR_FMT(expected_head));
 }
 
+static void verifying_init(struct verifying *v, struct str run_id, struct verify_report *report)
+{
+    *report = (struct verify_report){.events = 0};
+    *v = (struct verifying){.report = report,
+                            .run = run_new(run_id),
+                            .projected = projected_new(run_id),
+                            .head = chain_start(run_id)};
+    arena_init(&v->arena);
+}
+
+static void verifying_release(struct verifying *v)
+{
+    arena_release(&v->arena);
+    projected_free(v->projected);
+    run_free(v->run);
+    free(v->last);
+}
+
+/* What is damaged is a finding; any other trouble ends the verification. */
+static int damage(struct verify_report *report, const char *place, int result, struct err *err)
+{
+    if (result == 0 || err->class != ERR_CORRUPT)
+        return result;
+    problem_at(report, place, "%s", err->message);
+    *err = ERR_INIT;
+    return 0;
+}
+
+static int walk_log(struct verifying *v, struct store *store, struct str run_id,
+                    struct str expected_head, struct err *err)
+{
+    int result = store->ops->read(store, run_id, 0, STORE_ALL_AGENTS, 0, verify_one, v, err);
+    if (result != 0 && err->class == ERR_CORRUPT) {
+        problem(v->report, v->report->events + 1, "%s", err->message);
+        *err = ERR_INIT;
+        result = 0;
+    }
+    if (result == 0)
+        check_end(v, expected_head);
+    return result;
+}
+
+int verify_log(struct store *store, struct str run_id, struct str expected_head,
+               struct verify_report *report, struct err *err)
+{
+    struct verifying v;
+    verifying_init(&v, run_id, report);
+    int result = walk_log(&v, store, run_id, expected_head, err);
+    verifying_release(&v);
+    return result;
+}
+
+/* --- the other tables ------------------------------------------------------------------------------------------------------ */
+
+static void differs(void *user, const char *place, const char *text)
+{
+    problem_at(user, place, "%s", text);
+}
+
+static int compare_run(void *user, const struct stored_run *stored)
+{
+    struct verifying *v = user;
+    projected_compare_run(v->projected, stored, differs, v->report);
+    return 0;
+}
+
+static int compare_agent(void *user, const struct stored_agent *stored)
+{
+    struct verifying *v = user;
+    projected_compare_agent(v->projected, stored, differs, v->report);
+    return 0;
+}
+
+/* Each agent's last event is taken off the list when its tail says the same. */
+static int compare_trace(void *user, const struct store_trace *trace)
+{
+    struct verifying *v = user;
+    char place[64];
+    if (trace->kind == TRACE_INBOX) {
+        snprintf(place, sizeof place, "table inbox, message %lld", (long long)trace->id);
+        if (trace->seq == 0 || trace->seq > v->report->events)
+            problem_at(v->report, place,
+                       "event %llu has consumed it, and the log ends with event %llu",
+                       (unsigned long long)trace->seq, (unsigned long long)v->report->events);
+        return 0;
+    }
+    uint64_t last = trace->id >= 0 && (uint64_t)trace->id < v->last_count ? v->last[trace->id] : 0;
+    snprintf(place, sizeof place, "table agent_tails, agent %lld", (long long)trace->id);
+    if (trace->seq != last)
+        problem_at(v->report, place, "it says that event %llu is the agent's last, which is %llu",
+                   (unsigned long long)trace->seq, (unsigned long long)last);
+    if (last != 0)
+        v->last[trace->id] = 0;
+    return 0;
+}
+
+static int compare_tables(struct verifying *v, struct store *store, struct str run_id,
+                          struct err *err)
+{
+    const struct store_ops *ops = store->ops;
+    char place[64];
+    if (damage(v->report, "table runs", ops->run(store, run_id, 0, compare_run, v, err), err) != 0)
+        return -1;
+    if (damage(v->report, "table sub_agents", ops->agents(store, run_id, compare_agent, v, err),
+               err) != 0)
+        return -1;
+    projected_compare_end(v->projected, differs, v->report);
+    if (damage(v->report, "table agent_tails", ops->traces(store, run_id, compare_trace, v, err),
+               err) != 0)
+        return -1;
+    for (size_t i = 0; i < v->last_count; i++) {
+        if (v->last[i] == 0)
+            continue;
+        snprintf(place, sizeof place, "table agent_tails, agent %zu", i);
+        problem_at(v->report, place, "its row is missing");
+    }
+    return 0;
+}
+
+/* --- the database ------------------------------------------------------------------------------------------------------------ */
+
+struct guards {
+    char first[96];
+    enum guard_state state;
+    size_t count;
+};
+
+static void guard_broken(void *user, const char *guard, enum guard_state state)
+{
+    struct guards *guards = user;
+    if (guards->count++ > 0)
+        return;
+    snprintf(guards->first, sizeof guards->first, "%s", guard);
+    guards->state = state;
+}
+
+static int check_database(struct verify_report *report, struct store *store, struct err *err)
+{
+    struct guards guards = {.count = 0};
+    if (damage(report, "schema", store->ops->guards(store, guard_broken, &guards, err), err) != 0)
+        return -1;
+    char others[64] = "";
+    if (guards.count > 1)
+        snprintf(others, sizeof others, ", as are %zu others", guards.count - 1);
+    if (guards.count > 0)
+        problem_at(report, guards.first, "it %s%s: another program can have changed the store",
+                   guards.state == GUARD_MISSING ? "is missing" : "is not what cadre made", others);
+    return damage(report, "store", store->ops->check_pages(store, err), err);
+}
+
 int verify_run(struct store *store, struct str run_id, struct str expected_head,
                struct verify_report *report, struct err *err)
 {
-    *report = (struct verify_report){.events = 0};
-    struct verifying v = {.report = report, .run = run_new(run_id), .head = chain_start(run_id)};
-    int result = store->ops->read(store, run_id, 0, STORE_ALL_AGENTS, 0, verify_one, &v, err);
-    if (result == 0)
-        check_end(&v, expected_head);
-    run_free(v.run);
-    free(v.last);
+    struct verifying v;
+    verifying_init(&v, run_id, report);
+    int result = store->ops->snapshot(store, err);
+    if (result == 0) {
+        result = walk_log(&v, store, run_id, expected_head, err);
+        /* Of a log that does not hold nobody knows what the tables should say. */
+        if (result == 0 && report->bad_seq == 0)
+            result = compare_tables(&v, store, run_id, err);
+        if (result == 0)
+            result = check_database(report, store, err);
+        store->ops->snapshot_end(store);
+    }
+    verifying_release(&v);
     return result;
 }
 
@@ -217,7 +443,7 @@ int replay_run(struct store *store, struct str run_id, struct verify_report *rep
     struct hash head;
     uint64_t seq;
     int result = store->ops->read(store, run_id, 0, STORE_ALL_AGENTS, 0, replay_one, &r, err);
-    if (result == 0 && report->problem[0] == '\0' && r.batch != NULL &&
+    if (result == 0 && report->finding_count == 0 && r.batch != NULL &&
         r.next != r.batch->append.event_count)
         problem(report, report->events, "%zu more events were decided than the log has",
                 r.batch->append.event_count - r.next);

@@ -116,15 +116,51 @@ void wake_free(struct wake *wake)
     uv_close((uv_handle_t *)&wake->poll, on_closed);
 }
 
+/* When a process began, in the kernel's ticks since the machine's start; 0: it is dead (a zombie is), or nobody tells. */
+static unsigned long long process_began(long pid)
+{
+    char path[64], text[1024], state = 0;
+    unsigned long long began = 0;
+    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    /* The name in brackets may hold anything; the last bracket ends it. */
+    const char *after = strrchr(text, ')');
+    if (after == NULL || sscanf(after,
+                                ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+                                "%*d %*d %*d %llu",
+                                &state, &began) != 2)
+        return 0;
+    return state != 'Z' && state != 'X' ? began : 0;
+}
+
+void wake_process_name(char name[WAKE_PROCESS_MAX])
+{
+    snprintf(name, WAKE_PROCESS_MAX, "%ld-%llu", (long)getpid(), process_began(getpid()));
+}
+
 /* A socket that is not there proves nothing by itself: a power cut may have lost it, or somebody removed it while its
- * owner lives. Then the process decides, whose number an owner's name starts with. */
+ * owner lives. Then the process decides, whose number, and since when it has it, an owner's name starts with: numbers are
+ * used again. */
 static bool process_lives(struct str owner)
 {
-    long pid = 0;
-    for (size_t i = 0; i < owner.n && owner.p[i] >= '0' && owner.p[i] <= '9' && pid < INT_MAX / 10;
-         i++)
-        pid = pid * 10 + (owner.p[i] - '0');
-    return pid <= 0 || kill((pid_t)pid, 0) == 0 || errno != ESRCH;
+    char name[WAKE_PROCESS_MAX];
+    char *end;
+    snprintf(name, sizeof name, "%.*s", STR_FMT(owner));
+    long pid = strtol(name, &end, 10);
+    if (pid <= 0 || pid > INT_MAX)
+        return true;
+    if (kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+        return false;
+    unsigned long long began = *end == '-' ? strtoull(end + 1, &end, 10) : 0;
+    /* Names of older programs do not say since when: after the number of the process comes an id. And /proc may hide other
+     * users' processes. */
+    if (began == 0 || *end != '-' || process_began(getpid()) == 0)
+        return true;
+    return process_began(pid) == began;
 }
 
 enum wake_result wake_owner(struct str store_path, struct str owner)

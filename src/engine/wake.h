@@ -10,6 +10,9 @@ enum wake_result {
     WAKE_UNKNOWN, /* cannot tell */
 };
 
+/* What names of owners start with: this process, so that no other can be taken for it. */
+#define WAKE_PROCESS_MAX 48
+void wake_process_name(char name[WAKE_PROCESS_MAX]);
 enum wake_result wake_owner(struct str store_path, struct str owner);
 
 /* The sockets of processes that are gone: counts them, or removes them too. Returns how many. */

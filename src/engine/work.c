@@ -5,6 +5,21 @@
 
 #include <stdlib.h>
 
+#include "base/filename.h"
+#include "base/mask.h"
+
+static void hand_over_preview(const struct work *work, const struct live *live)
+{
+    const struct engine_watch *watch = &work->flight.engine->config.watch;
+    char hex[HASH_HEX + 1];
+    hash_hex(&work->preview.shown, hex);
+    bool allowed = work->preview.reach == PREVIEW_INSIDE &&
+                   run_allows(pump_run(live->pump), (struct str){hex, HASH_HEX});
+    if (watch->preview != NULL)
+        watch->preview(watch->user, id_str(&live->id), work->flight.agent_no, work->call_id,
+                       &work->preview, allowed ? STANDING_ALLOWED : STANDING_NONE);
+}
+
 static void finish(struct work *work)
 {
     struct live *live = flight_live(&work->flight);
@@ -18,7 +33,15 @@ static void finish(struct work *work)
         place_set(live, work->flight.agent_no, work->tree->made);
     else if (work->tree != NULL && work->tree->made != NULL)
         work->port->close_scope(work->tree->made);
-    if (live != NULL)
+    if (live != NULL && work->kind == EFFECT_ASK && !live->ending) {
+        work->input.call_id = work->call_id;
+        live_input(live, &work->input);
+    }
+    if (live != NULL && work->kind == EFFECT_ASK && !live->ending)
+        hand_over_preview(work, live);
+    else if (live != NULL && work->lost.class != ERR_NONE)
+        live_let_go(live, &work->lost);
+    else if (live != NULL && work->kind != EFFECT_ASK)
         live_input(live, &work->input);
     flight_release(&work->flight);
     buf_release(&work->text);
@@ -42,8 +65,13 @@ static void on_crew_done(void *user)
 static void on_progress(void *user, struct str text)
 {
     struct work *work = user;
+    struct buf line;
     flight_alive(&work->flight);
-    board_post(work->flight.engine->board, &work->note, text);
+    buf_init(&line, text.n + 1);
+    buf_str(&line, text);
+    masker_apply(work_masker(work), &line);
+    board_post(work->flight.engine->board, &work->note, buf_view(&line));
+    buf_release(&line);
 }
 
 void work_progress(struct board_note *note, struct str text)
@@ -74,7 +102,7 @@ static void set_prepared(struct work *work, const struct effect *effect)
     struct tool_prepared *prepared = &work->prepared;
     if (effect->path.p == NULL)
         return;
-    prepared->path = arena_copy(&work->arena, effect->path);
+    prepared->path = filename_read(&work->arena, arena_copy(&work->arena, effect->path));
     prepared->before =
         hash_parse(effect->before, &prepared->before_hash) ? FILE_PRESENT : FILE_ABSENT;
     prepared->after = hash_parse(effect->after, &prepared->after_hash) ? FILE_PRESENT : FILE_ABSENT;
@@ -85,6 +113,7 @@ static enum sandbox_network network_of(struct str network)
 {
     static const enum sandbox_network of[NETWORK_COUNT] = {[NETWORK_NONE] = SANDBOX_NET_NONE,
                                                            [NETWORK_RELAY] = SANDBOX_NET_RELAY,
+                                                           [NETWORK_NAMES] = SANDBOX_NET_NAMES,
                                                            [NETWORK_FULL] = SANDBOX_NET_FULL};
     enum network word = NETWORK_NONE;
     return network_parse(network, &word) ? of[word] : SANDBOX_NET_NONE;
@@ -105,9 +134,9 @@ static int64_t time_left(const struct agent *agent, int64_t now)
 static void start_thread(struct engine *engine, struct work *work)
 {
     work->job = (struct crew_job){.run = on_crew, .done = on_crew_done, .user = work};
-    bool is_long =
-        work->kind == EFFECT_CHECK || work->tree != NULL ||
-        (work->kind == EFFECT_TOOL && work->tool != NULL && work->tool->pace == TOOL_LONG);
+    bool is_long = work->kind == EFFECT_CHECK || work->tree != NULL ||
+                   ((work->kind == EFFECT_TOOL || work->kind == EFFECT_ASK) && work->tool != NULL &&
+                    work->tool->pace == TOOL_LONG);
     crew_add(is_long ? engine->crew : engine->readers, &work->job);
 }
 
@@ -121,11 +150,19 @@ void work_start(struct live *live, const struct effect *effect)
         abort();
     arena_init(&work->arena);
     buf_init(&work->text, (size_t)effect->max_result * 8 + (1 << 16));
-    flight_init(&work->flight, live, effect, on_abort);
+    work->call_id = arena_copy(&work->arena, effect->call_id);
+    /* Whoever aborts the call itself means its other effects, not a look at what it would do. */
+    struct effect named = *effect;
+    if (effect->kind == EFFECT_ASK)
+        named.call_id = arena_printf(&work->arena, "preview %.*s", STR_FMT(effect->call_id));
+    flight_init(&work->flight, live, &named, on_abort);
     flight_waits(&work->flight); /* until a thread is free */
     work->kind = effect->kind;
+    work->class = effect->class;
     work->port = engine->config.tools;
     work->tool = engine->config.tools->find(effect->tool);
+    work->name = arena_copy(&work->arena, effect->tool);
+    work->shown = arena_copy(&work->arena, effect->shown);
     work->arguments = arena_copy(&work->arena, effect->arguments);
     work->problem = arena_copy(&work->arena, str_from(live->scope_problem.message));
     set_prepared(work, effect);
@@ -143,6 +180,7 @@ void work_start(struct live *live, const struct effect *effect)
         .skills_state =
             agent->contract.permissions.skills.state == LIST_ABSENT ? SKILLS_ALL : SKILLS_LISTED,
         .network = network_of(agent->contract.permissions.network),
+        .hosts = arena_copy(&work->arena, agent->contract.permissions.network),
         .services = engine->config.services,
         .run_id = arena_copy(&work->arena, id_str(&live->id)),
         .agent_no = effect->agent_no,
@@ -151,7 +189,8 @@ void work_start(struct live *live, const struct effect *effect)
         .progress = on_progress,
         .progress_user = work,
         .cancelled = &work->cancelled,
-        .time_left_ms = time_left(agent, engine_now(engine)),
+        .owned_until = &live->owned_until,
+        .time_left_ms = time_left(agent, live_now(live)),
         .max_result = (size_t)effect->max_result,
         .arena = &work->arena};
     work->note.user = work;

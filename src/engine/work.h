@@ -28,8 +28,12 @@ struct work {
     struct board_note note; /* what it says while it works */
     struct arena arena;
     enum effect_kind kind;
+    enum effect_class class;
     const struct tool_port *port;
     const struct tool *tool;
+    struct str call_id; /* the flight of a preview has another */
+    struct str name;    /* of the tool, known or not */
+    struct str shown;   /* hash of the preview that a person approved; empty: nobody was asked */
     struct str arguments;
     struct str problem; /* why there is no workspace */
     struct tool_context context;
@@ -39,11 +43,14 @@ struct work {
     /* what came of it */
     struct input input;
     struct buf text;
-    struct buf *texts; /* of gathered files, one each */
+    struct buf *texts;      /* of gathered files, one each */
+    struct preview preview; /* of EFFECT_ASK: what a call would do */
+    struct err lost;        /* why the run must be let go of; or none */
 };
 
 /* Any thread, once. */
 void work_perform(struct work *work);
+const struct masker *work_masker(const struct work *work); /* NULL: secrets are shown */
 
 /* trees.c: the two effects on trees. On the loop: copies what it needs from the run. */
 void tree_work_set(struct work *work, const struct live *live, const struct effect *effect);
