@@ -98,8 +98,9 @@ int git_apply(const struct git_work *work, const struct vcs_apply_request *reque
         return -1;
     if (applied->to.n == 0 || str_eq(applied->to, request->base))
         return 0;
+    /* A branch without a commit cannot be moved forward: the files are changed, and nothing is committed. */
     if (applied->from.n == 0)
-        return why_not(work, request, false, false, applied);
+        return git_apply_files(work, request->base, applied->to, applied, err);
     if (git_is_ancestor(work, applied->to, applied->from, &before, err) != 0)
         return -1;
     if (before) {
@@ -125,6 +126,9 @@ int git_undo(const struct git_work *work, const struct vcs_apply_request *reques
     if (find_ref(work, mark, &applied->to, err) != 0 || find_ref(work, ref, &result, err) != 0 ||
         git_head(work, &applied->from, err) != 0)
         return -1;
+    /* Only files were changed where there is no commit yet: they go back. */
+    if (applied->from.n == 0 && result.n > 0)
+        return git_apply_files(work, result, request->base, applied, err);
     if (applied->to.n == 0)
         return 0;
     if (str_eq(applied->from, applied->to)) /* back already, before a crash */

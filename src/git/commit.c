@@ -6,9 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "git/guard.h"
 #include "git/index.h"
 #include "git/intent.h"
+#include "git/layout.h"
 #include "git/worktree.h"
 
 #define ALL_PATHS ((struct vcs_list){NULL, 0})
@@ -117,6 +119,7 @@ static int commit_changes(const struct git_work *work, const struct vcs_commit_r
     struct str id;
     if (git_user(work, request->now_ms, &author, err) != 0 ||
         build_tree(work, index, head, changes, &parts.tree, err) != 0 ||
+        git_layout_check(work, parts.tree, git_changed_files(work, changes), err) != 0 ||
         git_commit_object(work, &parts, &id, err) != 0 ||
         git_index_put(work, NULL, changes, err) != 0 ||
         git_move_ref(work, "HEAD", id, head, err) != 0)
@@ -124,6 +127,26 @@ static int commit_changes(const struct git_work *work, const struct vcs_commit_r
     commit->id = id;
     commit->files = git_changed_files(work, changes);
     return 0;
+}
+
+/* Everything that a commit of these changes would hold, whoever looks. */
+static struct str contents_of(const struct git_work *work, struct str head,
+                              const struct git_changes *changes)
+{
+    struct hasher h;
+    char hex[HASH_HEX + 1];
+    hasher_init(&h);
+    hasher_str(&h, STR("cadre commit 1"));
+    hasher_str(&h, head);
+    for (size_t i = 0; i < changes->count; i++) {
+        const struct git_change *change = &changes->items[i];
+        hasher_str(&h, change->path);
+        hasher_u64(&h, change->new_mode);
+        hasher_str(&h, change->new_id);
+    }
+    struct hash hash = hasher_end(&h);
+    hash_hex(&hash, hex);
+    return arena_copy(work->arena, (struct str){hex, HASH_HEX});
 }
 
 int git_commit_paths(const struct git_work *work, const struct vcs_commit_request *request,
@@ -137,8 +160,119 @@ int git_commit_paths(const struct git_work *work, const struct vcs_commit_reques
         current_branch(work, &commit->branch, err) != 0 || git_index_copy(work, &index, err) != 0)
         return -1;
     int result = gather(work, request, head, index, &changes, err);
+    if (result == 0 && request->contents.n > 0 &&
+        !str_eq(contents_of(work, head, &changes), request->contents))
+        result = err_set(err, ERR_DENIED,
+                         "the files changed while they were looked at; nothing was committed. Try "
+                         "again");
     if (result == 0 && changes.count > 0)
         result = commit_changes(work, request, head, &changes, index, commit, err);
+    git_index_remove(index);
+    return result;
+}
+
+/* --- what a commit would hold ------------------------------------------------------------------------------------------------------ */
+
+/* No program, driver or attribute of the repository has a say in what is shown: every file counts as text. */
+static int ask_diff(const struct git_work *work, const char *index, struct str against, size_t most,
+                    struct git_answer *answer, struct err *err)
+{
+    struct git_call call = {.site = work->site,
+                            .words = GIT_WORDS("diff-index", "--cached", "--patch", "--text",
+                                               "--no-renames", "--no-color", "--no-ext-diff",
+                                               "--no-textconv", against.p, "--"),
+                            .index_file = index,
+                            .output = GIT_MAY_BE_CUT,
+                            .output_max = most,
+                            .cancelled = work->cancelled};
+    return git_call(work->git, &call, answer, err);
+}
+
+/* Counted in the diff, and not asked of git, which counts no lines of files that an attribute calls binary. A file that becomes another
+ * kind of file has two sections. */
+static void count_lines(struct str diff, const struct git_changes *changes,
+                        struct vcs_outlook *outlook)
+{
+    size_t section = 0, file = 0, left = 0;
+    bool in_hunk = false;
+    while (diff.n > 0) {
+        const char *end = memchr(diff.p, '\n', diff.n);
+        size_t n = end != NULL ? (size_t)(end - diff.p) + 1 : diff.n;
+        if (str_starts(diff, STR("diff --git "))) {
+            file = left > 0 ? file : section++;
+            if (file >= outlook->count)
+                return;
+            left = left > 0 ? left - 1 : changes->items[file].status == 'T';
+            in_hunk = false;
+        } else if (diff.p[0] == '@') {
+            in_hunk = true;
+        } else if (in_hunk) {
+            outlook->files[file].added += diff.p[0] == '+';
+            outlook->files[file].removed += diff.p[0] == '-';
+        }
+        diff = (struct str){diff.p + n, diff.n - n};
+    }
+}
+
+static void list_changes(const struct git_work *work, const struct git_changes *changes,
+                         struct vcs_outlook *outlook)
+{
+    struct vcs_list files = git_changed_files(work, changes);
+    outlook->files = arena_alloc(work->arena, (changes->count + 1) * sizeof *outlook->files);
+    outlook->count = changes->count;
+    for (size_t i = 0; i < changes->count; i++) {
+        const struct git_change *change = &changes->items[i];
+        outlook->files[i] =
+            (struct vcs_outlook_file){.path = files.items[i],
+                                      .what = change->old_mode == 0   ? VCS_FILE_NEW
+                                              : change->new_mode == 0 ? VCS_FILE_DELETED
+                                                                      : VCS_FILE_CHANGED,
+                                      .old_mode = change->old_mode,
+                                      .new_mode = change->new_mode,
+                                      .old_id = change->old_id,
+                                      .new_id = change->new_id};
+    }
+}
+
+/* The index holds HEAD and the changes, and nothing else that is staged. */
+static int show_changes(const struct git_work *work, const char *index, struct str head,
+                        const struct git_changes *changes, size_t diff_max,
+                        struct vcs_outlook *outlook, struct err *err)
+{
+    struct git_answer diff;
+    struct str tree, against = head;
+    if (head.n == 0 && git_empty_tree(work, &against, err) != 0)
+        return -1;
+    /* One byte more than may be shown tells that it is too long. */
+    if (build_tree(work, index, head, changes, &tree, err) != 0 ||
+        git_layout_check(work, tree, git_changed_files(work, changes), err) != 0 ||
+        ask_diff(work, index, against, diff_max + 1, &diff, err) != 0)
+        return -1;
+    if (diff.output.n <= diff_max) {
+        outlook->diff = arena_copy(work->arena, buf_view(&diff.output));
+        count_lines(outlook->diff, changes, outlook);
+    }
+    git_answer_release(&diff);
+    return 0;
+}
+
+int git_commit_outlook(const struct git_work *work, const struct vcs_commit_request *request,
+                       size_t diff_max, struct vcs_outlook *outlook, struct err *err)
+{
+    struct git_changes changes;
+    const char *index;
+    struct str head;
+    *outlook = (struct vcs_outlook){.diff = STR_NONE};
+    if (check_state(work, err) != 0 || git_head(work, &head, err) != 0 ||
+        current_branch(work, &outlook->branch, err) != 0 || git_index_copy(work, &index, err) != 0)
+        return -1;
+    int result = gather(work, request, head, index, &changes, err);
+    if (result == 0) {
+        list_changes(work, &changes, outlook);
+        outlook->contents = contents_of(work, head, &changes);
+    }
+    if (result == 0 && changes.count > 0)
+        result = show_changes(work, index, head, &changes, diff_max, outlook, err);
     git_index_remove(index);
     return result;
 }
@@ -196,7 +330,8 @@ int git_collect(struct git_tree *tree, const struct vcs_integrate_request *reque
     collected->commit = arena_copy(tree->work.arena, request->base);
     if (changes.count == 0)
         return 0;
-    if (git_index_write_tree(&tree->work, NULL, &id, err) != 0)
+    if (git_index_write_tree(&tree->work, NULL, &id, err) != 0 ||
+        git_layout_check(&tree->work, id, collected->files, err) != 0)
         return -1;
     /* Else it is committed already: by the child's own git_commit, or before a crash. */
     if (!str_eq(id, tree->refs.end_tree) &&

@@ -9,6 +9,10 @@ NODISCARD int git_commit_paths(const struct git_work *work,
                                const struct vcs_commit_request *request, struct vcs_commit *commit,
                                struct err *err);
 
+NODISCARD int git_commit_outlook(const struct git_work *work,
+                                 const struct vcs_commit_request *request, size_t diff_max,
+                                 struct vcs_outlook *outlook, struct err *err);
+
 struct git_collected {
     struct str commit;     /* the branch's end; the base where nothing was changed */
     struct vcs_list files; /* changed against the base, from the workspace */

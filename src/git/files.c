@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/filename.h"
 #include "base/map.h"
 #include "git/index.h"
 #include "os/scope.h"
@@ -228,7 +229,8 @@ static int delete_file(int root, struct str path, struct err *err)
         if (slash != NULL && parent >= 0)
             close(parent);
         if (failed != 0 && flags == 0 && number != ENOENT && number != ENOTDIR)
-            return err_set(err, ERR_IO, "cannot remove %.*s: %s", STR_FMT(path), strerror(number));
+            return err_set(err, ERR_IO, "cannot remove %s: %s", filename_of(path).text,
+                           strerror(number));
         if (failed != 0 || slash == NULL)
             return 0;
     }

@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "base/filename.h"
+#include "base/gitname.h"
 #include "base/path.h"
 #include "base/pathrule.h"
+#include "base/utf8.h"
 #include "os/scope.h"
 
 #define TARGET_MAX 4096
@@ -38,10 +41,13 @@ static struct str base_name(struct str path)
     return slash != NULL ? (struct str){slash + 1, path.n - (size_t)(slash + 1 - path.p)} : path;
 }
 
+/* As any file system may spell it: without dots and blanks at the end, characters that are not seen, and case. */
 static bool is_named(struct str path, const char *name)
 {
     struct str base = base_name(path);
-    return base.n == strlen(name) && strncasecmp(base.p, name, base.n) == 0;
+    while (base.n > 1 && (base.p[base.n - 1] == '.' || base.p[base.n - 1] == ' '))
+        base.n--;
+    return utf8_is_like(base, name);
 }
 
 static bool within_any(struct vcs_list list, struct str path)
@@ -64,7 +70,7 @@ static bool owned(const struct git_rules *rules, struct str path)
 
 static int refuse(struct err *err, struct str path, const char *why)
 {
-    return err_set(err, ERR_DENIED, "%.*s: %s", STR_FMT(path), why);
+    return err_set(err, ERR_DENIED, "%s: %s", filename_of(path).text, why);
 }
 
 static int check_mode(const struct git_change *change, struct err *err)
@@ -95,6 +101,8 @@ static int check_change(const struct git_site *site, const struct git_change *ch
         return refuse(err, change->path, "it lies outside the workspace");
     if (git_is_private(site, change->path))
         return refuse(err, change->path, "cadre's own files are not committed");
+    if (scope_holds_config(inside))
+        return refuse(err, change->path, "it belongs to cadre's user; agents do not change it");
     if (is_named(change->path, ".gitmodules"))
         return refuse(err, change->path, "submodules are not changed");
     if (check_mode(change, err) != 0)
@@ -114,7 +122,7 @@ static bool has_git_part(struct str path)
         const char *slash = memchr(path.p, '/', path.n);
         struct str part = {path.p, slash != NULL ? (size_t)(slash - path.p) : path.n};
         size_t taken = slash != NULL ? part.n + 1 : part.n;
-        if (scope_is_git(part))
+        if (gitname_is_git(part))
             return true;
         path = (struct str){path.p + taken, path.n - taken};
     }
@@ -247,11 +255,10 @@ static int judge_filters(struct str rest, struct err *err)
     while (git_next_field(&rest, &path) && git_next_field(&rest, &attribute) &&
            git_next_field(&rest, &value))
         if (!str_is(value, "unspecified") && !str_is(value, "unset"))
-            return err_set(
-                err, ERR_DENIED,
-                "%.*s: its content goes through the filter \"%.*s\", which cadre does not "
-                "run; commit it yourself",
-                STR_FMT(path), STR_FMT(value));
+            return err_set(err, ERR_DENIED,
+                           "%s: its content goes through the filter \"%.*s\", which cadre does not "
+                           "run; commit it yourself",
+                           filename_of(path).text, STR_FMT(value));
     return 0;
 }
 

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/filename.h"
+#include "base/gitname.h"
 #include "git/guard.h"
 
 #define PATHS_MAX 256               /* that a caller may name */
@@ -48,10 +50,24 @@ static int weigh(const struct git_work *work, struct str path, uint64_t *bytes, 
         *bytes += (uint64_t)status.st_size;
     if (*bytes > TAKE_BYTES_MAX)
         return err_set(err, ERR_DENIED,
-                       "the changed and new files hold more than %llu GB together (up to %.*s); "
+                       "the changed and new files hold more than %llu GB together (up to %s); "
                        "ignore or commit large files first",
-                       TAKE_BYTES_MAX >> 30, STR_FMT(path));
+                       TAKE_BYTES_MAX >> 30, filename_of(path).text);
     return 0;
+}
+
+/* git leaves out a path with such a part, without an error. */
+static bool is_carried(struct str path)
+{
+    while (path.n > 0) {
+        const char *slash = memchr(path.p, '/', path.n);
+        size_t n = slash != NULL ? (size_t)(slash - path.p) : path.n;
+        size_t taken = slash != NULL ? n + 1 : n;
+        if (gitname_is_alias((struct str){path.p, n}))
+            return false;
+        path = (struct str){path.p + taken, path.n - taken};
+    }
+    return true;
 }
 
 static int choose_files(const struct git_work *work, struct str listed, enum git_nested nested,
@@ -60,6 +76,8 @@ static int choose_files(const struct git_work *work, struct str listed, enum git
     struct str path;
     size_t files = 0;
     uint64_t bytes = 0;
+    /* In a directory without git the user's files are as they are: agents do not get such a one. */
+    bool users = work->site->kind == GIT_KIND_SHADOW && work->site->owner == GIT_SITE_USER;
     while (git_next_field(&listed, &path)) {
         if (git_is_private(work->site, path))
             continue;
@@ -67,8 +85,16 @@ static int choose_files(const struct git_work *work, struct str listed, enum git
             if (nested == GIT_SKIPS_NESTED)
                 continue;
             return err_set(err, ERR_DENIED,
-                           "%.*s: a repository within the repository is not committed",
-                           STR_FMT(path));
+                           "%s: a repository within the repository is not committed",
+                           filename_of(path).text);
+        }
+        if (!is_carried(path)) {
+            if (nested == GIT_SKIPS_NESTED || users)
+                continue;
+            return err_set(err, ERR_DENIED,
+                           "%s: git or a file system takes a part of this path for .git, so it "
+                           "is not committed; give it another name",
+                           filename_of(path).text);
         }
         if (++files > TAKE_FILES_MAX)
             return err_set(err, ERR_DENIED, "more than %d files are changed or new",

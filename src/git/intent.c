@@ -1,6 +1,7 @@
 /* Announces merges, carries them out and completes them: see intent.h. On threads that may wait. */
 #include "git/intent.h"
 
+#include "base/filename.h"
 #include "base/utf8.h"
 #include "git/files.h"
 #include "git/index.h"
@@ -112,7 +113,8 @@ static int name_clashes(const struct git_tree *tree, struct vcs_list clashes, st
     buf_init(&text, 4096);
     for (size_t i = 0; i < clashes.count && i < CLASHES_SHOWN; i++) {
         buf_text(&text, i > 0 ? ", " : "");
-        utf8_clean(&text, utf8_cut(clashes.items[i], 200), UTF8_ONE_LINE);
+        struct filename name = filename_of(clashes.items[i]);
+        buf_str(&text, utf8_cut(str_from(name.text), 200));
     }
     if (clashes.count > CLASHES_SHOWN)
         buf_printf(&text, " and %zu more", clashes.count - CLASHES_SHOWN);

@@ -6,6 +6,7 @@
 #include "git/commit.h"
 #include "git/guard.h"
 #include "git/intent.h"
+#include "git/layout.h"
 #include "git/tree.h"
 #include "git/worktree.h"
 
@@ -111,7 +112,12 @@ static int begin(struct git_tree *parent, struct git_tree *child,
                                   .from = parent->refs.end,
                                   .files = collected.files,
                                   .note = STR("")};
-    return preview(&parent->work, request, merged, err);
+    if (preview(&parent->work, request, merged, err) != 0)
+        return -1;
+    /* What the child alone brings was checked; with what the parent has by now it may make up more. */
+    return merged->outcome == VCS_THREE_WAY
+               ? git_layout_check(&parent->work, merged->to, collected.files, err)
+               : 0;
 }
 
 /* The checkout or the branch is gone, and a crash came before anybody was told. Only we remove branches, and only such as hold nothing or

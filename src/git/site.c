@@ -1,6 +1,7 @@
 /* Finds repositories and makes the common directories: see site.h. On threads that may wait. */
 #include "git/site.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -107,6 +108,21 @@ static bool has(const char *directory, const char *name)
            access(path, F_OK) == 0;
 }
 
+/* An empty `.git` is what an older version of cadre or somebody's unfinished work left: git looks further up as well. */
+static bool is_empty(const char *path, const struct stat *status)
+{
+    const struct dirent *entry;
+    if (!S_ISDIR(status->st_mode))
+        return S_ISREG(status->st_mode) && status->st_size == 0;
+    DIR *directory = opendir(path);
+    bool empty = directory != NULL;
+    while (empty && (entry = readdir(directory)) != NULL)
+        empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+    if (directory != NULL)
+        closedir(directory);
+    return empty;
+}
+
 /* Is there a repository for this very directory? 1, 0 or -1. */
 static int look_at(const char *directory, struct found *found, struct err *err)
 {
@@ -115,7 +131,7 @@ static int look_at(const char *directory, struct found *found, struct err *err)
     if (snprintf(dot_git, sizeof dot_git, "%s/.git", strcmp(directory, "/") ? directory : "") >=
         (int)sizeof dot_git - 32)
         return err_set(err, ERR_USAGE, "the path is too long");
-    if (lstat(dot_git, &status) != 0)
+    if (lstat(dot_git, &status) != 0 || is_empty(dot_git, &status))
         return 0;
     snprintf(found->work_tree, sizeof found->work_tree, "%s", directory);
     if (S_ISREG(status.st_mode)) {

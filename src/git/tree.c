@@ -9,9 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "git/commit.h"
 #include "git/guard.h"
 #include "git/index.h"
 #include "git/intent.h"
+#include "git/layout.h"
 #include "git/site.h"
 #include "git/worktree.h"
 #include "os/clock.h"
@@ -281,7 +283,8 @@ static int sync_own(struct git_tree *tree, int64_t now_ms, struct err *err)
     if (str_eq(id, tree->refs.end_tree))
         return 0;
     if (git_index_changes(&tree->work, NULL, tree->refs.end, ALL_PATHS, &changes, err) != 0 ||
-        git_guard(tree->work.git, &tree->site, &changes, &rules, err) != 0)
+        git_guard(tree->work.git, &tree->site, &changes, &rules, err) != 0 ||
+        git_layout_check(&tree->work, id, git_changed_files(&tree->work, &changes), err) != 0)
         return -1;
     return git_tree_commit(tree, id, sync_message(tree), now_ms, err);
 }

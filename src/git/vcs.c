@@ -81,23 +81,44 @@ static int vcs_records(void *self, struct arena *arena, struct str workspace,
     return 0;
 }
 
+/* Finds the workspace's checkout and locks it: git_site_unlock. */
+static int commit_begin(void *self, struct arena *arena, const struct vcs_commit_request *request,
+                        struct git_site *site, struct err *err)
+{
+    struct git_tree tree;
+    if (git_site_find(self, arena, request->workspace, site, err) != 0 ||
+        git_site_lock(site, request->cancelled, err) != 0)
+        return -1;
+    if (site->owner != GIT_SITE_CHILD)
+        return 0;
+    /* Half a merge must not be committed as the agent's own work. */
+    git_tree_of_site(self, arena, site, request->cancelled, &tree);
+    if (git_settle(&tree, err) == 0)
+        return 0;
+    git_site_unlock(site);
+    return -1;
+}
+
 static int vcs_commit(void *self, struct arena *arena, const struct vcs_commit_request *request,
                       struct vcs_commit *commit, struct err *err)
 {
     struct git_site site;
-    struct git_tree tree;
-    if (git_site_find(self, arena, request->workspace, &site, err) != 0 ||
-        git_site_lock(&site, request->cancelled, err) != 0)
+    if (commit_begin(self, arena, request, &site, err) != 0)
         return -1;
-    int result = 0;
-    if (site.owner == GIT_SITE_CHILD) {
-        /* Half a merge must not be committed as the agent's own work. */
-        git_tree_of_site(self, arena, &site, request->cancelled, &tree);
-        result = git_settle(&tree, err);
-    }
     struct git_work work = {self, &site, arena, request->cancelled};
-    if (result == 0)
-        result = git_commit_paths(&work, request, commit, err);
+    int result = git_commit_paths(&work, request, commit, err);
+    git_site_unlock(&site);
+    return result;
+}
+
+static int vcs_outlook(void *self, struct arena *arena, const struct vcs_commit_request *request,
+                       size_t diff_max, struct vcs_outlook *outlook, struct err *err)
+{
+    struct git_site site;
+    if (commit_begin(self, arena, request, &site, err) != 0)
+        return -1;
+    struct git_work work = {self, &site, arena, request->cancelled};
+    int result = git_commit_outlook(&work, request, diff_max, outlook, err);
     git_site_unlock(&site);
     return result;
 }
@@ -260,6 +281,7 @@ int git_vcs_open(struct git_vcs *vcs, struct str state, struct str excludes, str
         .ask = vcs_ask,
         .records = vcs_records,
         .commit = vcs_commit,
+        .outlook = vcs_outlook,
         .isolate = vcs_isolate,
         .merge_begin = vcs_merge_begin,
         .stage = vcs_stage,

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/filename.h"
 #include "git/erase.h"
 #include "git/site.h"
 
@@ -183,9 +184,9 @@ static int put_aside(const struct git_work *work, struct str path, struct err *e
         return 0;
     if (git_erase(aside.p, err) != 0)
         return -1;
-    return rename(path.p, aside.p) == 0
-               ? 0
-               : err_set(err, ERR_IO, "cannot put %.*s aside: %s", STR_FMT(path), strerror(errno));
+    return rename(path.p, aside.p) == 0 ? 0
+                                        : err_set(err, ERR_IO, "cannot put %s aside: %s",
+                                                  filename_of(path).text, strerror(errno));
 }
 
 bool git_worktree_removed(const struct git_work *work)

@@ -424,8 +424,12 @@ static enum thinks write_thinking(struct jw *w, const struct model_request *requ
 {
     bool none = effort && strcmp(effort, "none") == 0;
     int64_t budget = 0;
-    if (!effort || (dialect->left_out & SENDS_THINKING))
+    if (!effort)
         return THINKS_NOT;
+    if (dialect->left_out & SENDS_THINKING) {
+        dialect->withheld |= SENDS_THINKING;
+        return THINKS_NOT;
+    }
     if (dialect->thinking == THINKING_BUDGET) {
         budget = none || !may_think(request->fragments) ? 0 : thinking_budget(effort, limit);
         if (budget == 0)

@@ -1,4 +1,4 @@
-/* The table of dialects and what a refusal teaches; see the header. Each row has the page that
+/* The table of dialects and what a refusal teaches; see the header. culprit.h reads errors. Each row has the page that
  * says so. Does not send anything. Pure; loop thread. */
 #include "model/dialect.h"
 
@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "base/json.h"
-#include "model/failure.h"
+#include "model/culprit.h"
 #include "model/responses_extras.h"
 
 /* Bits of effort_names: none, minimal, low, medium, high, xhigh, max. */
@@ -69,45 +69,6 @@ static const struct family {
     {"chatgpt-", REASONING, NULL, EFFORT_LOW_TO_HIGH},
 };
 
-/* How errors name parameters. BARE: the word alone is enough in running text; QUOTED: it must
- * stand in quotes, or where only a parameter can stand. */
-static const struct name {
-    const char *name;
-    uint32_t params;
-    enum { NAME_BARE, NAME_QUOTED } form;
-} names[] = {
-    {"max_tokens", SENDS_LIMIT, NAME_BARE},
-    {"max_completion_tokens", SENDS_LIMIT, NAME_BARE},
-    {"max_output_tokens", SENDS_LIMIT, NAME_BARE},
-    {"temperature", SENDS_TEMPERATURE, NAME_BARE},
-    {"top_p", SENDS_TOP_P, NAME_BARE},
-    {"seed", SENDS_SEED, NAME_QUOTED},
-    {"stop", SENDS_STOP, NAME_QUOTED},
-    {"stop_sequences", SENDS_STOP, NAME_BARE},
-    {"stream_options", SENDS_USAGE_WISH, NAME_BARE},
-    {"reasoning_effort", SENDS_EFFORT, NAME_BARE},
-    {"reasoning.effort", SENDS_EFFORT, NAME_BARE},
-    {"reasoning.summary", SENDS_SUMMARY, NAME_BARE},
-    {"reasoning.encrypted_content", SENDS_SEALED, NAME_BARE},
-    {"include", SENDS_SEALED, NAME_QUOTED},
-    {"reasoning", SENDS_EFFORT | SENDS_SUMMARY, NAME_QUOTED},
-    {"thinking", SENDS_THINKING, NAME_QUOTED},
-    {"effort", SENDS_EFFORT, NAME_QUOTED},
-    /* Ollama, which takes reasoning_effort as its "think" (ollama/ollama#12561) */
-    {"does not support thinking", SENDS_EFFORT, NAME_BARE},
-    {"think value", SENDS_EFFORT, NAME_BARE},
-    {"effort parameter", SENDS_EFFORT, NAME_BARE},
-    {"output_config.effort", SENDS_EFFORT, NAME_BARE},
-    {"output_config.format", SENDS_FORMAT, NAME_BARE},
-    {"output_config", SENDS_EFFORT | SENDS_FORMAT, NAME_BARE},
-    {"response_format", SENDS_FORMAT, NAME_BARE},
-    {"json_schema", SENDS_FORMAT, NAME_BARE},
-    {"text.format", SENDS_FORMAT, NAME_BARE},
-    {"strict", SENDS_STRICT, NAME_QUOTED},
-    {"prompt_cache_key", SENDS_CACHE_KEY, NAME_BARE},
-    {"cache_control", SENDS_CACHE_MARKS, NAME_BARE},
-};
-
 /* Where parameters stand in a body. A row counts when all of its parameters are refused. */
 static const struct {
     uint32_t params;
@@ -153,9 +114,12 @@ void dialects_release(struct dialects *dialects)
 {
     size_t cursor = 0;
     struct str key;
-    void *learnt;
-    while (map_next(&dialects->known, &cursor, &key, &learnt))
+    void *item;
+    while (map_next(&dialects->known, &cursor, &key, &item)) {
+        struct dialect_learnt *learnt = item;
+        wishes_release(&learnt->wishes);
         free(learnt);
+    }
     map_release(&dialects->known);
 }
 
@@ -171,6 +135,7 @@ struct dialect_learnt *dialects_of(struct dialects *dialects, const struct model
         learnt = calloc(1, sizeof *learnt);
         if (!learnt)
             abort();
+        wishes_init(&learnt->wishes, request);
         map_set(&dialects->known, buf_view(&key), learnt);
     }
     buf_release(&key);
@@ -307,10 +272,9 @@ void dialect_resolve(enum dialect_api api, const struct model_request *request,
 
 bool dialect_sends(struct dialect *dialect, enum dialect_param param)
 {
-    if (dialect->left_out & param)
-        return false;
-    dialect->sent |= param;
-    return true;
+    bool sends = !(dialect->left_out & param);
+    *(sends ? &dialect->sent : &dialect->withheld) |= param;
+    return sends;
 }
 
 const char *dialect_effort(const struct dialect *dialect, struct str effort)
@@ -329,93 +293,6 @@ const char *dialect_effort(const struct dialect *dialect, struct str effort)
 
 /* --- learning --------------------------------------------------------------------------------- */
 
-static bool is_word(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-/* Where the whole word stands in text; NULL: nowhere. */
-static const char *find_word(struct str text, const char *word)
-{
-    size_t n = strlen(word);
-    const char *end = text.p + text.n;
-    for (const char *p = text.p; text.n > 0 && (p = memmem(p, (size_t)(end - p), word, n)); p++)
-        if ((p == text.p || !is_word(p[-1])) && (p + n == end || !is_word(p[n])))
-            return p;
-    return NULL;
-}
-
-/* Whether a word at p can only be a parameter's name: in quotes, or a path at the start of the
- * text ("seed: …"). */
-static bool is_quoted(struct str text, const char *p, size_t n)
-{
-    const char *start = p;
-    while (start > text.p && (is_word(start[-1]) || strchr(".[]", start[-1])))
-        start--;
-    if (start > text.p)
-        return strchr("'\"`", start[-1]) != NULL;
-    return p + n < text.p + text.n && strchr(":.", p[n]) != NULL;
-}
-
-/* The parameter that is named first; of two names at the same place the longer one. */
-static const struct name *first_named(struct str text, int any_form)
-{
-    const struct name *best = NULL;
-    const char *at = NULL;
-    for (size_t i = 0; i < COUNT(names); i++) {
-        size_t n = strlen(names[i].name);
-        const char *p = find_word(text, names[i].name);
-        if (!p || (!any_form && names[i].form == NAME_QUOTED && !is_quoted(text, p, n)))
-            continue;
-        if (!best || p < at || (p == at && n > strlen(best->name))) {
-            best = &names[i];
-            at = p;
-        }
-    }
-    return best;
-}
-
-static bool says_any(struct str text, const char *const *words)
-{
-    struct buf copy;
-    bool found = false;
-    buf_init(&copy, text.n + 1);
-    buf_str(&copy, text);
-    for (; *words && copy.p && !found; words++)
-        found = strcasestr(copy.p, *words) != NULL;
-    buf_release(&copy);
-    return found;
-}
-
-/* FastAPI's shape: {"detail":[{"loc":["body","seed"],"msg":…}]} */
-static struct str location_of(const struct js *root)
-{
-    const struct js *detail = js_get(root, "detail"), *inner = js_get(root, "message");
-    if (!detail) /* Mistral: {"message":{"detail":[…]}} */
-        detail = js_kind(inner) == JS_OBJECT ? js_get(inner, "detail") : inner;
-    const struct js *loc = js_get(js_at(js_kind(detail) == JS_ARRAY ? detail : NULL, 0), "loc");
-    for (size_t i = 0; i < js_count(loc); i++) {
-        struct str part = js_str(js_at(loc, i));
-        if (part.n > 0 && !str_is(part, "body"))
-            return part;
-    }
-    return STR_NONE;
-}
-
-static const struct name *refused_name(struct str body)
-{
-    struct err ignored = ERR_INIT;
-    struct js *root = js_parse(body, &ignored);
-    struct str param = js_get_str(failure_object(root), "param");
-    struct str message = failure_raw_words(root);
-    if (param.n == 0)
-        param = location_of(root);
-    const struct name *name =
-        param.n > 0 ? first_named(param, 1) : first_named(message.n > 0 ? message : body, 0);
-    js_free(root);
-    return name;
-}
-
 /* An error about the value of the limit, or about the length of the conversation, is none about
  * its name. */
 static bool refuses_limit(struct str body)
@@ -424,7 +301,7 @@ static bool refuses_limit(struct str body)
                                           "unrecognized", "unexpected",    "not permitted",
                                           "extra inputs", "instead",       NULL};
     static const char *const too_much[] = {"too large", "at most", "maximum", "exceed", NULL};
-    return says_any(body, unknown) && !says_any(body, too_much);
+    return culprit_says(body, unknown) && !culprit_says(body, too_much);
 }
 
 /* The highest output limit that the server takes, where its error names one: "This model supports
@@ -435,7 +312,7 @@ static int64_t limit_told(struct str body, int64_t sent)
     static const char *const too_high[] = {"at most", "less than or equal",
                                            "maximum allowed number", NULL};
     int64_t most = 0;
-    if (!says_any(body, too_high))
+    if (!culprit_says(body, too_high))
         return 0;
     for (size_t i = 0; i < body.n;) {
         int64_t number = 0;
@@ -459,7 +336,7 @@ bool dialect_refuses_roles(struct str body)
 {
     static const char *const words[] = {"roles must alternate", "after role 'tool'",
                                         "after role tool", NULL};
-    return says_any(body, words);
+    return culprit_says(body, words);
 }
 
 uint32_t dialect_learn(struct dialect_learnt *learnt, const struct dialect *dialect, uint32_t tried,
@@ -468,11 +345,11 @@ uint32_t dialect_learn(struct dialect_learnt *learnt, const struct dialect *dial
     static const char *const overflow[] = {"context length", "context_length", "context window",
                                            "too long",       "context size",   NULL};
     static const char *const adaptive[] = {"thinking.type.adaptive", NULL};
-    const struct name *name = refused_name(body);
+    const struct culprit *name = culprit_of(body);
     uint32_t refused = name ? name->params & dialect->sent & ~tried : 0;
     if (dialect_refuses_roles(body))
         refused = SENDS_USER_AFTER_TOOL & dialect->sent & ~tried;
-    if (refused == 0 || says_any(body, overflow))
+    if (refused == 0 || culprit_says(body, overflow))
         return 0;
     learnt->accepted &= ~refused;
     if (name && (refused & SENDS_LIMIT)) {
@@ -488,7 +365,7 @@ uint32_t dialect_learn(struct dialect_learnt *learnt, const struct dialect *dial
         return SENDS_LIMIT;
     }
     if ((refused & SENDS_THINKING) && dialect->thinking == THINKING_BUDGET &&
-        says_any(body, adaptive)) {
+        culprit_says(body, adaptive)) {
         learnt->thinking = THINKS_ADAPTIVE;
         return SENDS_THINKING;
     }
@@ -536,13 +413,4 @@ void dialect_rewrite(const struct dialect_learnt *learnt, const struct dialect *
     if (messages.failed)
         out->failed = true;
     buf_release(&messages);
-}
-
-uint32_t dialect_params_named(struct str member)
-{
-    uint32_t params = 0;
-    for (size_t i = 0; i < COUNT(names); i++)
-        if (str_is(member, names[i].name))
-            params |= names[i].params;
-    return str_is(member, "text") ? SENDS_FORMAT : params;
 }

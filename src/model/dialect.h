@@ -2,14 +2,15 @@
  * formats. One table says it by host and model family; what a server refused in this process is
  * learnt on top of that, by provider and model.
  *
- * Learning: an answer with status 400 or 422 that names a parameter which was sent takes that
- * parameter away from here on, or gives the output limit the name that the error asks for. The
+ * Learning: an answer with status 400 or 422 that blames a parameter which was sent (culprit.h)
+ * takes that parameter away from here on, or gives the output limit the name that the error asks for. The
  * output limit never vanishes. Pure; loop thread. */
 #ifndef CADRE_MODEL_DIALECT_H
 #define CADRE_MODEL_DIALECT_H
 
 #include "base/map.h"
 #include "model/body.h"
+#include "model/wishes.h"
 #include "port/model.h"
 
 enum dialect_api { DIALECT_CHAT, DIALECT_RESPONSES, DIALECT_MESSAGES };
@@ -40,12 +41,14 @@ struct dialect_learnt {
     const char *limit; /* the output limit's name; NULL: that of the table */
     int64_t most;      /* the highest output limit that the server takes; 0: not told */
     enum { THINKS_AS_TABLED, THINKS_ADAPTIVE } thinking;
+    struct wishes wishes; /* what is told of it */
 };
 
 struct dialect {
     enum dialect_api api;
     uint32_t left_out;      /* parameters that are not sent */
     uint32_t sent;          /* parameters in the body; the renderer sets them */
+    uint32_t withheld;      /* parameters that were wanted in it and are left out */
     const char *limit;      /* name of the output limit */
     int64_t output_limit;   /* its value, as it is sent; 0: none is */
     const char *key_header; /* what stands before the key; NULL: as the API has it */
@@ -67,7 +70,7 @@ struct dialect_learnt *dialects_of(struct dialects *dialects, const struct model
 /* The dialect for a request; learnt may be NULL. Views of the request are not kept. */
 void dialect_resolve(enum dialect_api api, const struct model_request *request,
                      const struct dialect_learnt *learnt, struct dialect *dialect);
-/* Whether the parameter goes into the body; notes that it does. */
+/* Whether the parameter, which is wanted, goes into the body; notes which it is. */
 bool dialect_sends(struct dialect *dialect, enum dialect_param param);
 /* The nearest effort that the model knows; NULL: none is set. Between two the greater one. */
 const char *dialect_effort(const struct dialect *dialect, struct str effort);

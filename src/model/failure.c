@@ -22,6 +22,36 @@ static const struct {
     {429, "the server limits the rate of requests"},
 };
 
+/* What a server's words ask for, whatever the status. Matched anywhere, in any case, without
+ * regard to quotes; the first row counts. */
+#define OTHER_MODEL "this model does not take tools: choose another one"
+static const struct {
+    const char *words, *advice;
+} hints[] = {
+    /* llama.cpp (GitHub: ggml-org/llama.cpp, tools/server) */
+    {"requires --jinja",
+     "start llama-server with --jinja and a chat template that supports tools, or choose another "
+     "model"},
+    /* vLLM, "Tool calling" */
+    {"--enable-auto-tool-choice",
+     "start vLLM with --enable-auto-tool-choice and the --tool-call-parser of this model"},
+    /* OpenRouter: no provider of this model takes them */
+    {"no endpoints found that support tool", OTHER_MODEL},
+    /* Ollama; Amazon Bedrock; DeepSeek, Mistral, Groq and gateways */
+    {"not support tool",
+     OTHER_MODEL ", or on a local server a chat template that supports them (llama.cpp: --jinja)"},
+    {"nt support tool", OTHER_MODEL},
+    {"tools is not supported", OTHER_MODEL},
+    {"tools are not supported", OTHER_MODEL},
+    {"tool use is not ", OTHER_MODEL},
+    {"tool calling is not ", OTHER_MODEL},
+    {"tool calls are not ", OTHER_MODEL},
+    {"not support function call", OTHER_MODEL},
+    {"function calling is not ", OTHER_MODEL},
+    {"unsupported parameter: tools", OTHER_MODEL},
+    {"unsupported parameter(s): tools", OTHER_MODEL},
+};
+
 /* Types and codes of errors that come again when the request is repeated. Matched anywhere in the
  * text. */
 static const char *const final_kinds[] = {
@@ -269,6 +299,22 @@ bool failure_is_quota(int status, const struct js *root)
     return status == 429 && failure_has_kind(failure_object(root), "insufficient_quota");
 }
 
+/* NULL: the words ask for nothing that is known. */
+static const char *hint_of(struct str words)
+{
+    struct buf plain;
+    const char *advice = NULL;
+    buf_init(&plain, words.n + 1);
+    for (size_t i = 0; i < words.n; i++)
+        if (words.p[i] == '\0' || strchr("'\"`", words.p[i]) == NULL)
+            buf_char(&plain, words.p[i]);
+    for (size_t i = 0; i < sizeof hints / sizeof hints[0] && plain.p && !advice; i++)
+        if (strcasestr(plain.p, hints[i].words))
+            advice = hints[i].advice;
+    buf_release(&plain);
+    return advice;
+}
+
 struct str failure_status_message(const struct model_server *server, int status, struct str body,
                                   struct arena *arena)
 {
@@ -285,6 +331,9 @@ struct str failure_status_message(const struct model_server *server, int status,
     for (size_t i = 0; i < sizeof advices / sizeof advices[0]; i++)
         if (advices[i].status == advised)
             advice = advices[i].advice;
+    const char *hint = hint_of(words);
+    if (hint)
+        advice = hint;
     return arena_printf(arena, "%.*s answered HTTP %d%s%.*s%s%s%s", STR_FMT(server->url), status,
                         words.n > 0 ? ": " : "", STR_FMT(words), advice ? " (" : "",
                         advice ? advice : "", advice ? ")" : "");

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/mask.h"
 #include "net/request_copy.h"
 #include "os/clock.h"
 #include "os/later.h"
@@ -29,6 +30,7 @@ struct source {
 struct key_ring {
     struct uv_loop_s *loop;
     struct source *sources;
+    struct masker *masker;
     size_t count, running;
     enum { RING_OPEN, RING_CLOSING } state;
 };
@@ -175,6 +177,7 @@ static void on_helper_ended(void *user)
         secret_release(&source->key);
         source->key = source->made;
         source->made = (struct buf){0};
+        masker_know(ring->masker, "config", buf_view(&source->key));
         source->serial++;
         source->expires_at = clock_monotonic_ms() + source->ttl_ms;
         source->state = SOURCE_READY;
@@ -366,11 +369,12 @@ struct model_port key_port_open(struct key_ring *ring, struct model_port inner)
 }
 
 struct key_ring *key_ring_new(struct uv_loop_s *loop, const struct key_helper *helpers,
-                              size_t count)
+                              size_t count, struct masker *masker)
 {
     struct key_ring *ring = must(calloc(1, sizeof *ring));
     ring->loop = loop;
     ring->count = count;
+    ring->masker = masker;
     ring->sources = must(calloc(count + 1, sizeof *ring->sources));
     for (size_t i = 0; i < count; i++) {
         ring->sources[i].ring = ring;

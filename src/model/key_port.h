@@ -9,11 +9,13 @@
 #include "port/model.h"
 
 struct uv_loop_s;
+struct masker;
 struct key_ring; /* the helpers and their keys; shared by the ports of all APIs */
 
-/* What the helpers point to must live until key_ring_close. */
+/* What the helpers point to must live until key_ring_close. The masker (may be NULL) is told every key; it must outlive the loop's
+ * last turn. */
 struct key_ring *key_ring_new(struct uv_loop_s *loop, const struct key_helper *helpers,
-                              size_t count);
+                              size_t count, struct masker *masker);
 /* Takes the inner port over: ops->free frees both. Requests to providers without a helper pass through. */
 struct model_port key_port_open(struct key_ring *ring, struct model_port inner);
 /* After its ports were freed. Programs that run are killed; memory is freed from the loop. */

@@ -1,9 +1,12 @@
 /* Hashes a request in its normal form: text goes into the hash in runs, with a mark in place of what is left out. Pure. */
 #include "model/record_key.h"
 
+#include "base/mask.h"
+
 /* No UTF-8 text has these bytes: a mark cannot be confused with content. */
 #define MARK_WORKSPACE "\xFE"
 #define MARK_DURATION "\xFD"
+#define MARK_MASK "\xFC"
 #define MARK_END "\xFF"
 
 struct normal {
@@ -67,6 +70,10 @@ static void add_text(const struct normal *normal, struct str text)
             (i == 0 || (!is_word(text.p[i - 1]) && text.p[i - 1] != '.'))) {
             skip = duration_length(rest);
             mark = MARK_DURATION;
+        }
+        if (skip == 0 && rest.p[0] == '[') {
+            skip = mask_length(rest);
+            mark = MARK_MASK;
         }
         if (skip == 0) {
             i++;

@@ -109,13 +109,17 @@ static void on_reasoning(void *user, struct str text)
         call->callbacks.reasoning(call->callbacks.user, text);
 }
 
+static struct model_server server_of(const struct model_call *call)
+{
+    return (struct model_server){.url = buf_view(&call->shown),
+                                 .secret = buf_view(&call->secret),
+                                 .more = buf_view(&call->secrets)};
+}
+
 static struct decoder *decoder_of(struct model_call *call)
 {
-    const struct model_server server = {.url = buf_view(&call->shown),
-                                        .secret = buf_view(&call->secret),
-                                        .more = buf_view(&call->secrets)};
     if (!call->decoder) {
-        call->decoder = call->api->decoder_new(server, on_delta, call);
+        call->decoder = call->api->decoder_new(server_of(call), on_delta, call);
         call->decoder->reasoning = on_reasoning;
         call->decoder->request_bytes = call->request_bytes;
         decoder_limit(call->decoder, call->output_limit);
@@ -209,10 +213,14 @@ static uint32_t learn(struct model_call *call, const struct http_result *result)
         return 0;
     struct js *root = js_parse(body, &ignored);
     enum model_trouble trouble = trouble_read(result->status, root, body).kind;
+    uint32_t refused = 0;
+    if (trouble != TROUBLE_OVERFLOW && trouble != TROUBLE_FILTERED)
+        refused = dialect_learn(call->learnt, &call->dialect, call->tried, body);
+    const struct model_server server = server_of(call);
+    wishes_refuse(&call->learnt->wishes, refused & call->learnt->refused, &server,
+                  (struct refusal){root, body});
     js_free(root);
-    if (trouble == TROUBLE_OVERFLOW || trouble == TROUBLE_FILTERED)
-        return 0;
-    return dialect_learn(call->learnt, &call->dialect, call->tried, body);
+    return refused;
 }
 
 /* Sends the request once more as the server wants it. False: it cannot be, and its failure stands. */
@@ -230,6 +238,7 @@ static bool send_again(struct model_call *call, uint32_t refused)
     call->tried |= refused;
     call->rounds++;
     call->dialect.sent &= ~(refused & ~(uint32_t)SENDS_LIMIT);
+    call->dialect.withheld |= refused & call->learnt->refused;
     if ((refused & SENDS_LIMIT) && call->learnt->limit)
         call->dialect.limit = call->learnt->limit;
     buf_clear(&call->error_body);
@@ -251,8 +260,11 @@ static void on_done(void *user, const struct http_transfer *transfer,
     bool ended = result->class == ERR_NONE && !result->left;
     bool whole = decoder_finish(decoder, ended ? DECODER_CLOSED : DECODER_BROKEN, &reply, &failure);
     if (whole && !call->aborted && !refused) {
-        if (call->learnt)
+        if (call->learnt) {
             call->learnt->accepted |= call->dialect.sent;
+            reply.notice =
+                wishes_notice(&call->learnt->wishes, call->dialect.withheld, &decoder->arena);
+        }
         reply.first_token_ms = call->first_token_ms;
         reply.server_request = server_request(transfer, decoder);
         call->callbacks.done(call->callbacks.user, &reply, NULL);

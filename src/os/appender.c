@@ -16,9 +16,10 @@ struct appender {
     pthread_t thread;
     int fd;                /* the writer's, once it runs */
     pthread_mutex_t mutex; /* guards what follows */
-    pthread_cond_t news;
+    pthread_cond_t
+        news; /* for the writer: pieces, or the end; for the closing thread: the writer is done */
     struct buf pending; /* pieces, each behind its length (a size_t) */
-    enum { APPENDER_OPEN, APPENDER_CLOSING } state;
+    enum { APPENDER_OPEN, APPENDER_CLOSING, APPENDER_DONE } state;
     int failure;                                      /* errno of the write that failed; 0: none */
     enum { APPENDER_TAKES, APPENDER_REFUSES } taking; /* REFUSES: appender_add has said why */
 };
@@ -60,8 +61,8 @@ static void *writer_main(void *user)
     off_t size = 0;
     buf_init(&taken, appender->pending.max);
     pthread_mutex_lock(&appender->mutex);
-    while (appender->failure == 0) {
-        if (appender->pending.n == 0) {
+    for (;;) {
+        if (appender->pending.n == 0 || appender->failure != 0) {
             if (appender->state == APPENDER_CLOSING)
                 break;
             pthread_cond_wait(&appender->news, &appender->mutex);
@@ -78,6 +79,8 @@ static void *writer_main(void *user)
         pthread_mutex_lock(&appender->mutex);
         appender->failure = failure;
     }
+    appender->state = APPENDER_DONE;
+    pthread_cond_signal(&appender->news);
     pthread_mutex_unlock(&appender->mutex);
     buf_release(&taken);
     return NULL;
@@ -86,6 +89,7 @@ static void *writer_main(void *user)
 int appender_open(const char *path, size_t pending_max, struct appender **out, struct err *err)
 {
     sigset_t all, before;
+    pthread_condattr_t clock;
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
     if (fd < 0 && errno == EEXIST)
         return err_set(err, ERR_USAGE, "%s exists already: remove it or name another file", path);
@@ -97,7 +101,10 @@ int appender_open(const char *path, size_t pending_max, struct appender **out, s
     appender->fd = fd;
     buf_init(&appender->pending, pending_max);
     pthread_mutex_init(&appender->mutex, NULL);
-    pthread_cond_init(&appender->news, NULL);
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&appender->news, &clock);
+    pthread_condattr_destroy(&clock);
     /* Signals are for the loop's thread. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -138,17 +145,21 @@ int appender_add(struct appender *appender, struct str piece, struct err *err)
 int appender_close(struct appender *appender, struct err *err)
 {
     struct timespec deadline;
-    int result = 0;
+    int result = 0, waited = 0;
+    clock_gettime(CLOCK_MONOTONIC, &deadline);
+    deadline.tv_sec += CLOSE_SECONDS;
     pthread_mutex_lock(&appender->mutex);
     appender->state = APPENDER_CLOSING;
     pthread_cond_signal(&appender->news);
+    while (appender->state != APPENDER_DONE && waited == 0)
+        waited = pthread_cond_timedwait(&appender->news, &appender->mutex, &deadline);
+    bool hangs = appender->state != APPENDER_DONE;
     pthread_mutex_unlock(&appender->mutex);
-    clock_gettime(CLOCK_REALTIME, &deadline);
-    deadline.tv_sec += CLOSE_SECONDS;
     /* A writer that hangs keeps its memory: there is no safe way to take it away. */
-    if (pthread_timedjoin_np(appender->thread, NULL, &deadline) != 0)
+    if (hangs)
         return err_set(err, ERR_IO, "the disk did not take the last lines in %d seconds",
                        CLOSE_SECONDS);
+    pthread_join(appender->thread, NULL);
     if (close(appender->fd) != 0 && appender->failure == 0)
         appender->failure = errno;
     if (appender->failure != 0 && appender->taking == APPENDER_TAKES)

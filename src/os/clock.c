@@ -1,7 +1,11 @@
 /* Reads the clocks in milliseconds. Any thread. */
 #include "os/clock.h"
 
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static int64_t read_ms(clockid_t which)
 {
@@ -30,4 +34,43 @@ int64_t clock_suspended_ms(void)
         after = read_ms(CLOCK_MONOTONIC);
     }
     return boot - before;
+}
+
+int64_t clock_boottime_ms(void)
+{
+    return read_ms(CLOCK_BOOTTIME);
+}
+
+/* --- once for a process --------------------------------------------------------------------- */
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static char boot_id[64];
+static int64_t wall_at_boot;
+
+static void read_once(void)
+{
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, boot_id, sizeof boot_id - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    boot_id[n > 0 ? n : 0] = '\0';
+    boot_id[strcspn(boot_id, "\n")] = '\0';
+    wall_at_boot = read_ms(CLOCK_REALTIME) - read_ms(CLOCK_BOOTTIME);
+}
+
+struct str clock_boot_id(void)
+{
+    pthread_once(&once, read_once);
+    return str_from(boot_id);
+}
+
+int64_t clock_wall_at_boot(void)
+{
+    pthread_once(&once, read_once);
+    return wall_at_boot;
+}
+
+int64_t clock_steady_ms(void)
+{
+    return clock_boottime_ms() + clock_wall_at_boot();
 }

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/filename.h"
+#include "base/gitname.h"
 #include "base/hash.h"
 
 #define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NONBLOCK)
@@ -78,6 +80,58 @@ static int check_existing(const struct scope *scope, const char *path, struct er
     }
 }
 
+/* --- repositories ----------------------------------------------------------------------------- */
+
+/* Names that a file system folds into `.git`, and that git refuses to carry. */
+static int check_names(struct str path, struct err *err)
+{
+    for (size_t start = 0; start < path.n;) {
+        const char *slash = memchr(path.p + start, '/', path.n - start);
+        size_t end = slash != NULL ? (size_t)(slash - path.p) : path.n;
+        if (gitname_is_alias((struct str){path.p + start, end - start}))
+            return err_set(err, ERR_DENIED,
+                           "%s: git or a file system takes a part of this path for .git; give it "
+                           "another name",
+                           filename_of(path).text);
+        start = end + 1;
+    }
+    return 0;
+}
+
+static unsigned parts_in(int directory)
+{
+    struct stat status;
+    unsigned parts = 0;
+    for (unsigned i = 0; i < GITNAME_PARTS; i++)
+        if (fstatat(directory, gitname_parts[i], &status, AT_SYMLINK_NOFOLLOW) == 0)
+            parts |= 1u << i;
+    return parts;
+}
+
+/* Would a directory on the way be one that git takes for a repository by what is in it? */
+static int check_layouts(const struct scope *scope, struct str path, struct err *err)
+{
+    char prefix[SCOPE_PATH_MAX] = ".";
+    for (size_t start = 0; start < path.n;) {
+        const char *slash = memchr(path.p + start, '/', path.n - start);
+        size_t end = slash != NULL ? (size_t)(slash - path.p) : path.n;
+        int directory = scope_open_beneath(scope->fd, prefix, O_PATH | O_DIRECTORY);
+        if (directory < 0)
+            return 0; /* what is new from here on holds one name each */
+        unsigned parts =
+            parts_in(directory) | gitname_part((struct str){path.p + start, end - start});
+        close(directory);
+        if (gitname_is_layout(parts))
+            return err_set(err, ERR_DENIED,
+                           "%s: git takes a directory with HEAD, objects and refs (or commondir) "
+                           "for a repository and obeys its config, so nothing is written in %s",
+                           filename_of(path).text, filename_of(str_from(prefix)).text);
+        snprintf(prefix, sizeof prefix, "%.*s", (int)end, path.p);
+        start = end + 1;
+    }
+    return 0;
+}
+
 int place_open(struct place *place, const struct scope *scope, struct str path,
                struct scope_allow allow, enum place_parents parents, struct err *err)
 {
@@ -87,6 +141,8 @@ int place_open(struct place *place, const struct scope *scope, struct str path,
         return -1;
     if (str_is(path, "."))
         return err_set(err, ERR_USAGE, "the path names the workspace itself, not a file in it");
+    if (check_names(path, err) != 0 || check_layouts(scope, path, err) != 0)
+        return -1;
     snprintf(place->path, sizeof place->path, "%.*s", STR_FMT(path));
     const char *slash = strrchr(place->path, '/');
     const char *name = slash ? slash + 1 : place->path;
@@ -94,13 +150,13 @@ int place_open(struct place *place, const struct scope *scope, struct str path,
     snprintf(parent, sizeof parent, "%.*s", slash ? (int)(slash - place->path) : 1,
              slash ? place->path : ".");
     if (check_existing(scope, parent, err) != 0)
-        return err_prefix(err, "%s", place->path);
+        return err_prefix(err, "%s", filename_of(str_from(place->path)).text);
     place->directory = open_parent(scope, parent, parents);
     if (place->directory < 0)
         return scope_explain(err, errno, place->path);
     if (scope_check_directory(scope, place->directory, err) != 0) {
         place_close(place);
-        return err_prefix(err, "%s", place->path);
+        return err_prefix(err, "%s", filename_of(str_from(place->path)).text);
     }
     return 0;
 }
@@ -133,8 +189,8 @@ static int look(const struct place *place, struct stat *status, struct err *err)
     const char *wrong = wrong_kind(status->st_mode);
     if (!wrong)
         return 0;
-    return err_set(err, S_ISDIR(status->st_mode) ? ERR_USAGE : ERR_DENIED, "%s %s", place->path,
-                   wrong);
+    return err_set(err, S_ISDIR(status->st_mode) ? ERR_USAGE : ERR_DENIED, "%s %s",
+                   filename_of(str_from(place->path)).text, wrong);
 }
 
 int place_read(const struct place *place, struct scope_file *file, struct err *err)
@@ -147,7 +203,8 @@ int place_read(const struct place *place, struct scope_file *file, struct err *e
         return scope_explain(err, errno, place->path);
     if (fstat(fd, &file->status) != 0 || !S_ISREG(file->status.st_mode)) {
         close(fd);
-        return err_set(err, ERR_DENIED, "%s is not a regular file", place->path);
+        return err_set(err, ERR_DENIED, "%s is not a regular file",
+                       filename_of(str_from(place->path)).text);
     }
     file->fd = fd;
     memcpy(file->path, place->path, sizeof file->path);
@@ -207,7 +264,7 @@ static int check_target(const struct place *place, enum place_expects expects, s
     if (found == 0 && expects == PLACE_EXPECTS_NOTHING)
         return scope_explain(err, EEXIST, place->path);
     if (found == 0 && faccessat(place->directory, place->name, W_OK, AT_EACCESS) != 0)
-        return err_set(err, ERR_IO, "%s is read-only", place->path);
+        return err_set(err, ERR_IO, "%s is read-only", filename_of(str_from(place->path)).text);
     return 0;
 }
 

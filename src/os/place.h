@@ -3,8 +3,9 @@
  * happens to its path meanwhile.
  *
  * Writing never shows a half-written file: a temporary file in the same directory, fsync,
- * rename, fsync of the directory. No symbolic link is followed, nor replaced. Error classes as
- * in scope.h. */
+ * rename, fsync of the directory. No symbolic link is followed, nor replaced. Nothing is written
+ * that git would take for a repository: names that stand for `.git`, and directories with the layout
+ * of one (base/gitname.h). Error classes as in scope.h. */
 #ifndef CADRE_OS_PLACE_H
 #define CADRE_OS_PLACE_H
 

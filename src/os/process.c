@@ -37,8 +37,9 @@ struct supervision {
     struct process_alive process;
     size_t written; /* of the input */
     int64_t started, deadline;
-    bool killed; /* or about to end itself */
-    bool cut;    /* the lifeline, and the group is still to be killed if that does not help */
+    int64_t extended; /* what the program was told last */
+    bool killed;      /* or about to end itself */
+    bool cut;         /* the lifeline, and the group is still to be killed if that does not help */
 };
 
 /* --- what is kept ------------------------------------------------------------------------------------------------------- */
@@ -171,9 +172,21 @@ static void reap(struct supervision *s, int options)
 static int wait_for(const struct supervision *s, int64_t now)
 {
     int64_t left = s->deadline - now;
-    if (s->command->cancelled != NULL && !s->killed && left > LOOK_MS)
+    bool looks = s->command->cancelled != NULL || s->command->extended != NULL;
+    if (looks && !s->killed && left > LOOK_MS)
         left = LOOK_MS;
     return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
+}
+
+/* The pipe does not block: a program that does not read is not told. */
+static void tell_extended(struct supervision *s)
+{
+    const int *lifeline = s->command->lifeline;
+    if (s->command->extended == NULL || lifeline == NULL || *lifeline < 0)
+        return;
+    int64_t value = atomic_load(s->command->extended);
+    if (value > s->extended && write(*lifeline, &value, sizeof value) == (ssize_t)sizeof value)
+        s->extended = value;
 }
 
 static void supervise(struct supervision *s)
@@ -181,6 +194,7 @@ static void supervise(struct supervision *s)
     bool ended = false;
     while (!ended) {
         int64_t now = clock_monotonic_ms();
+        tell_extended(s);
         if (!s->killed && s->command->cancelled != NULL && atomic_load(s->command->cancelled))
             kill_all(s, PROCESS_CANCELLED);
         else if (now >= s->deadline && !s->killed)

@@ -15,7 +15,8 @@
 #include "base/err.h"
 
 #define PROCESS_HANDLES_MAX 16
-#define PROCESS_END_MS 3000   /* for a program that ends itself when its lifeline is cut */
+#define PROCESS_END_MS                                                                             \
+    30000 /* for a program that ends itself, and cleans up, when its lifeline is cut */
 #define PROCESS_REAP_MS 10000 /* a killed program that takes longer hangs in the kernel */
 
 enum process_streams {
@@ -33,6 +34,8 @@ struct process_command {
     /* Our end of a pipe, or NULL. Whoever has the other end ends itself, with all that it started, when this one is closed: that is
      * how the program is killed, and only if it is not gone soon after, its group. Set to -1 when it was closed. */
     int *lifeline;
+    /* A number that grows now and then, or NULL: each new value is written to the lifeline, 8 bytes. */
+    const atomic_int_least64_t *extended;
     struct str input; /* for its standard input; empty: /dev/null */
     enum process_streams streams;
     int64_t wall_ms;              /* > 0 */

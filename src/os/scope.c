@@ -11,11 +11,16 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/filename.h"
+#include "base/gitname.h"
 #include "base/path.h"
 #include "base/pathrule.h"
+#include "base/utf8.h"
+#include "os/pseudofs.h"
 
 #define RETRIES 64        /* of an openat2 that a signal or a concurrent rename interrupted */
 #define LINKS_MAX 16      /* links followed for one path, like the kernel's 40 but enough */
@@ -65,9 +70,11 @@ int scope_explain(struct err *err, int number, const char *path)
     };
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (words[i].number == number)
-            return err_set(err, words[i].class, "%s %s", path, words[i].text);
+            return err_set(err, words[i].class, "%s %s", filename_of(str_from(path)).text,
+                           words[i].text);
     const char *text = strerrordesc_np(number);
-    return err_set(err, ERR_IO, "%s: %s", path, text ? text : "unknown error");
+    return err_set(err, ERR_IO, "%s: %s", filename_of(str_from(path)).text,
+                   text ? text : "unknown error");
 }
 
 static bool same(const struct scope_identity *a, const struct stat *b)
@@ -75,9 +82,24 @@ static bool same(const struct scope_identity *a, const struct stat *b)
     return a->device == b->st_dev && a->inode == b->st_ino;
 }
 
-bool scope_is_git(struct str name)
+bool scope_is_config(struct str name)
 {
-    return name.n == 4 && strncasecmp(name.p, ".git", 4) == 0;
+    while (name.n > 1 && (name.p[name.n - 1] == '.' || name.p[name.n - 1] == ' '))
+        name.n--; /* some file systems drop these */
+    return utf8_is_like(name, ".cadre") || utf8_is_like(name, "cadre.yaml");
+}
+
+bool scope_holds_config(struct str path)
+{
+    while (path.n > 0) {
+        const char *slash = memchr(path.p, '/', path.n);
+        struct str part = {path.p, slash != NULL ? (size_t)(slash - path.p) : path.n};
+        size_t taken = slash != NULL ? part.n + 1 : part.n;
+        if (scope_is_config(part))
+            return true;
+        path = (struct str){path.p + taken, path.n - taken};
+    }
+    return false;
 }
 
 /* --- a scope ---------------------------------------------------------------------------------- */
@@ -177,8 +199,8 @@ static int outside(const struct scope *scope, struct str path, struct err *err)
 {
     const char *root = scope->given[0] ? scope->given : scope->real;
     return err_set(err, ERR_DENIED,
-                   "%.*s lies outside the workspace (%s); use a path relative to the workspace",
-                   STR_FMT(path), root);
+                   "%s lies outside the workspace (%s); use a path relative to the workspace",
+                   filename_of(path).text, filename_of(str_from(root)).text);
 }
 
 int scope_path(const struct scope *scope, struct arena *arena, struct str base, struct str path,
@@ -191,6 +213,7 @@ int scope_path(const struct scope *scope, struct arena *arena, struct str base, 
     if (path.n >= SCOPE_PATH_MAX)
         return err_set(err, ERR_USAGE, "the path is too long: %zu bytes, at most %d", path.n,
                        SCOPE_PATH_MAX - 1);
+    path = filename_read(arena, path);
     struct str relative = path;
     if (path.p[0] == '/') {
         relative = below(path, scope->given);
@@ -217,8 +240,8 @@ static int not_allowed(struct str path, struct scope_allow allow, struct err *er
     for (size_t i = 0; i < allow.count && n < sizeof list - 1; i++)
         n += (size_t)snprintf(list + n, sizeof list - n, "%s%.*s", i ? ", " : "",
                               STR_FMT(allow.paths[i]));
-    return err_set(err, ERR_DENIED, "%.*s is outside the paths of this task; allowed: %s",
-                   STR_FMT(path), allow.count ? list : "none");
+    return err_set(err, ERR_DENIED, "%s is outside the paths of this task; allowed: %s",
+                   filename_of(path).text, allow.count ? list : "none");
 }
 
 int scope_check(struct str path, struct scope_allow allow, struct err *err)
@@ -234,9 +257,9 @@ int scope_check(struct str path, struct scope_allow allow, struct err *err)
         if (name.n >= SCOPE_NAME_MAX)
             return err_set(err, ERR_USAGE, "a part of the path is longer than %d bytes",
                            SCOPE_NAME_MAX - 1);
-        if (scope_is_git(name))
-            return err_set(err, ERR_DENIED, "%.*s: files in .git are not opened; use the git tool",
-                           STR_FMT(path));
+        if (gitname_is_git(name))
+            return err_set(err, ERR_DENIED, "%s: files in .git are not opened; use the git tool",
+                           filename_of(path).text);
         start = end + 1;
     }
     for (size_t i = 0; i < allow.count; i++)
@@ -255,11 +278,23 @@ static bool is_denied(const struct scope *scope, const struct stat *status)
     return false;
 }
 
+/* A file system that shows the kernel (proc, sysfs) and is mounted below the workspace: what it shows is this process's to see, and
+ * not the agent's. */
+static bool shows_the_kernel(const struct scope *scope, int fd, const struct stat *status)
+{
+    struct statfs system;
+    return status->st_dev != scope->root.device && fstatfs(fd, &system) == 0 &&
+           pseudofs_is((long)system.f_type);
+}
+
 /* Walks from the opened directory up to the root and compares identities: renaming a denied
  * directory does not hide it. Directories above the root are never reached, so denying one of
  * them denies nothing. */
 int scope_check_directory(const struct scope *scope, int directory, struct err *err)
 {
+    struct stat opened;
+    if (fstat(directory, &opened) == 0 && shows_the_kernel(scope, directory, &opened))
+        return err_set(err, ERR_DENIED, "this directory shows the kernel of this machine");
     if (scope->denied_count == 0)
         return 0;
     int at = directory;
@@ -375,23 +410,29 @@ static int open_any(const struct scope *scope, struct str path, struct scope_all
     file->path[path.n] = '\0';
     for (int i = 0; i < LINKS_MAX; i++) {
         if (i > 0 && scope_check(str_from(file->path), allow, err) != 0)
-            return err_prefix(err, "%.*s goes through a symbolic link", STR_FMT(path));
+            return err_prefix(err, "%s goes through a symbolic link", filename_of(path).text);
         struct err denied = ERR_INIT;
         file->fd = open_checked(scope, file->path, flags, &denied);
         if (file->fd >= 0)
             break;
         if (denied.class != ERR_NONE)
-            return err_set(err, denied.class, "%s: %s", file->path, denied.message);
+            return err_set(err, denied.class, "%s: %s", filename_of(str_from(file->path)).text,
+                           denied.message);
         if (errno != ELOOP || links == SCOPE_REFUSE_LINKS)
             return scope_explain(err, errno, file->path);
         if (follow_link(scope, file, err) != 0)
             return -1;
     }
     if (file->fd < 0)
-        return err_set(err, ERR_DENIED, "%.*s goes through too many symbolic links", STR_FMT(path));
-    if (fstat(file->fd, &file->status) == 0)
+        return err_set(err, ERR_DENIED, "%s goes through too many symbolic links",
+                       filename_of(path).text);
+    if (fstat(file->fd, &file->status) != 0)
+        scope_explain(err, errno, file->path);
+    else if (shows_the_kernel(scope, file->fd, &file->status))
+        err_set(err, ERR_DENIED, "%s shows the kernel of this machine and is not a file",
+                filename_of(str_from(file->path)).text);
+    else
         return 0;
-    scope_explain(err, errno, file->path);
     close(file->fd);
     file->fd = -1;
     return -1;
@@ -406,9 +447,11 @@ int scope_open_read(const struct scope *scope, struct str path, struct scope_all
     if (S_ISREG(file->status.st_mode))
         return 0;
     if (S_ISDIR(file->status.st_mode))
-        err_set(err, ERR_USAGE, "%s is a directory, not a file", file->path);
+        err_set(err, ERR_USAGE, "%s is a directory, not a file",
+                filename_of(str_from(file->path)).text);
     else
-        err_set(err, ERR_DENIED, "%s is a device or a FIFO, not a regular file", file->path);
+        err_set(err, ERR_DENIED, "%s is a device or a FIFO, not a regular file",
+                filename_of(str_from(file->path)).text);
     close(file->fd);
     file->fd = -1;
     return -1;
@@ -421,7 +464,7 @@ int scope_open_dir(const struct scope *scope, struct str path, struct scope_allo
         return -1;
     if (S_ISDIR(file->status.st_mode))
         return 0;
-    err_set(err, ERR_USAGE, "%s is not a directory", file->path);
+    err_set(err, ERR_USAGE, "%s is not a directory", filename_of(str_from(file->path)).text);
     close(file->fd);
     file->fd = -1;
     return -1;
@@ -431,7 +474,7 @@ int scope_open_entry(const struct scope *scope, int directory, const char *name,
                      struct stat *status)
 {
     errno = EACCES;
-    if (scope_is_git(str_from(name)))
+    if (gitname_is_git(str_from(name)))
         return -1;
     int fd = scope_open_beneath(directory, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | flags);
     if (fd < 0)
@@ -439,7 +482,7 @@ int scope_open_entry(const struct scope *scope, int directory, const char *name,
     int number = 0;
     if (fstat(fd, status) != 0)
         number = errno;
-    else if (is_denied(scope, status))
+    else if (is_denied(scope, status) || shows_the_kernel(scope, fd, status))
         number = EACCES;
     else if (!(flags & O_DIRECTORY) && !S_ISREG(status->st_mode))
         number = EINVAL;

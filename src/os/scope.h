@@ -66,13 +66,16 @@ const char *scope_shown(const struct scope *scope);
 NODISCARD int scope_deny(struct scope *scope, const char *directory, struct err *err);
 
 /* Text: the normal form of what a model asked for, relative to `base` (normal form). An absolute
- * path inside the workspace is made relative. Opens nothing. The result lives in the arena. */
+ * path inside the workspace is made relative. A path may be given as it is shown, in quotes and with escapes (base/filename.h).
+ * Opens nothing. The result lives in the arena. */
 NODISCARD int scope_path(const struct scope *scope, struct arena *arena, struct str base,
                          struct str path, struct str *normal, struct err *err);
 /* Is this place allowed? DENIED otherwise, naming what is allowed. Opens nothing. */
 NODISCARD int scope_check(struct str path, struct scope_allow allow, struct err *err);
-/* ".git" in any case. */
-bool scope_is_git(struct str name);
+/* ".cadre" or "cadre.yaml", as any file system may spell them. */
+bool scope_is_config(struct str name);
+/* Whether a part of the path is one: what lies there belongs to cadre's user, and no tool changes it. */
+bool scope_holds_config(struct str path);
 
 /* A regular file; never waits for a FIFO. USAGE exactly when it is a directory. The caller
  * closes file->fd. */

@@ -53,9 +53,10 @@ static int check_bounds(const struct argument *argument, const struct js *value,
     if (argument->kind == ARGUMENT_FLAG)
         return 0;
     bool number = argument->kind == ARGUMENT_NUMBER, list = argument->kind == ARGUMENT_LIST;
-    int64_t size = number ? js_int(value, 0)
-                   : list ? (int64_t)js_count(value)
-                          : (int64_t)js_str(value).n;
+    int64_t whole = 0;
+    if (number)
+        (void)js_whole(value, &whole);
+    int64_t size = number ? whole : list ? (int64_t)js_count(value) : (int64_t)js_str(value).n;
     const char *unit = number ? "" : list ? " items long" : " bytes long";
     if (size < argument->least && !number)
         return tool_fail(result, "the argument \"%s\" is empty", argument->name);
@@ -74,7 +75,10 @@ static int check_one(const struct argument *argument, const struct js *value,
     enum js_kind kind = js_kind(value);
     if (kind == JS_NULL && argument->need == ARGUMENT_OPTIONAL)
         return 0;
-    if (kind != kind_wanted[argument->kind])
+    int64_t whole;
+    bool fits = argument->kind == ARGUMENT_NUMBER ? js_whole(value, &whole)
+                                                  : kind == kind_wanted[argument->kind];
+    if (!fits)
         return tool_fail(result, "the argument \"%s\" must be %s, not %s", argument->name,
                          kind_words[argument->kind], found_words[kind]);
     return check_bounds(argument, value, result);
@@ -104,6 +108,12 @@ int arguments_check(const struct js *arguments, const struct argument *known, si
             return fail_with_list(result, known, count, "missing argument",
                                   str_from(known[i].name));
     return 0;
+}
+
+int64_t arguments_whole(const struct js *arguments, const char *name, int64_t otherwise)
+{
+    int64_t whole;
+    return js_whole(js_get(arguments, name), &whole) ? whole : otherwise;
 }
 
 int arguments_choice(const struct js *arguments, const char *name, const char *const *choices,

@@ -17,9 +17,11 @@ struct argument {
 };
 
 /* 0 when every argument is known, of its kind and within its bounds; null stands for an absent
- * optional one. -1 with the error in the result. After 0 the js_get_ shorthands give the values. */
+ * optional one. -1 with the error in the result. After 0 the js_get_ shorthands give
+ * the values, arguments_whole those of numbers: models write "5" for 5. */
 NODISCARD int arguments_check(const struct js *arguments, const struct argument *known,
                               size_t count, struct tool_result *result);
+int64_t arguments_whole(const struct js *arguments, const char *name, int64_t otherwise);
 /* Which of the choices (ended by NULL) a text argument names: its number, `otherwise` when it is
  * absent. -1 with the error in the result. */
 NODISCARD int arguments_choice(const struct js *arguments, const char *name,

@@ -3,6 +3,7 @@
 #include "tool/checks.h"
 
 #include "tool/confined.h"
+#include "tool/contacts.h"
 #include "tool/result.h"
 
 #define CHECK_MS 600000    /* for one command */
@@ -15,11 +16,12 @@ static bool has_passed(const struct sandbox_outcome *outcome)
     return outcome->end == SANDBOX_EXITED && outcome->code == 0;
 }
 
-static void record(struct jw *w, struct str command, const struct confined_run *run)
+static void record(const struct tool_context *context, struct jw *w, struct str command,
+                   const struct confined_run *run)
 {
     const struct sandbox_outcome *outcome = &run->outcome;
     struct buf end;
-    buf_init(&end, 512);
+    buf_init(&end, 2048);
     confined_end(outcome, run->wall_ms, &end);
     jw_object(w);
     jw_kstr(w, "check", command);
@@ -29,7 +31,7 @@ static void record(struct jw *w, struct str command, const struct confined_run *
     if (!has_passed(outcome)) {
         struct buf clean;
         buf_init(&clean, 3 * outcome->output.n + 64);
-        confined_clean(&clean, buf_view(&outcome->output));
+        confined_text(context, &clean, buf_view(&outcome->output));
         struct str text = buf_view(&clean);
         if (text.n > OUTPUT_STORED)
             text = (struct str){text.p + text.n - OUTPUT_STORED, OUTPUT_STORED};
@@ -44,7 +46,8 @@ static void record(struct jw *w, struct str command, const struct confined_run *
     buf_release(&end);
 }
 
-static void tell(struct str command, const struct confined_run *run, struct tool_result *result)
+static void tell(const struct tool_context *context, struct str command,
+                 const struct confined_run *run, struct tool_result *result)
 {
     const struct sandbox_outcome *outcome = &run->outcome;
     result->kind = RESULT_ERROR;
@@ -53,7 +56,8 @@ static void tell(struct str command, const struct confined_run *run, struct tool
     buf_text(&result->text, "\" failed: ");
     confined_end(outcome, run->wall_ms, &result->text);
     buf_text(&result->text, outcome->output_bytes == 0 ? ", no output\n" : "\n");
-    confined_output(result, buf_view(&outcome->output), outcome->output_bytes, OUTPUT_SHOWN);
+    confined_output(context, result, buf_view(&outcome->output), outcome->output_bytes,
+                    OUTPUT_SHOWN);
 }
 
 static enum tool_checks check_one(const struct tool_context *context, struct str command,
@@ -67,9 +71,10 @@ static enum tool_checks check_one(const struct tool_context *context, struct str
         ended = run.outcome.end == SANDBOX_CANCELLED ? TOOL_CHECKS_NOT_RUN
                 : passed                             ? TOOL_CHECKS_PASSED
                                                      : TOOL_CHECKS_FAILED;
-        record(evidence, command, &run);
+        record(context, evidence, command, &run);
         if (!passed)
-            tell(command, &run, result);
+            tell(context, command, &run, result);
+        contacts_tell(context, &run.outcome.contacts, result);
         confined_changes(context, run.before, run.after, run.tree, result);
     }
     confined_release(&run);

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
+#include "base/filename.h"
 #include "tool/arguments.h"
 #include "tool/ctags.h"
 #include "tool/definition.h"
@@ -20,12 +21,11 @@
 #define RESULTS_MOST 500
 
 static const char schema[] =
-    "{\"type\":\"object\",\"properties\":{"
-    "\"name\":{\"type\":\"string\",\"description\":\"Whole word, exact case\"},"
-    "\"find\":{\"type\":\"string\",\"enum\":[\"all\",\"definitions\",\"references\"]},"
-    "\"path\":{\"type\":\"string\"},"
-    "\"type\":{\"type\":\"string\",\"description\":\"As in grep\"},"
-    "\"max_results\":{\"type\":\"integer\"}},\"required\":[\"name\"]}";
+    "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},\"find\":{"
+    "\"type\":\"string\",\"enum\":[\"all\",\"definitions\",\"references\"]},\"path\":{"
+    "\"type\":\"string\"}},\"required\":[\"name\"]}";
+static const char unlisted[] = "{\"type\":{\"type\":\"string\"},"
+                               "\"max_results\":{\"type\":\"integer\"}}";
 
 static const struct argument arguments_known[] = {
     {"name", ARGUMENT_TEXT, ARGUMENT_REQUIRED, 1, DEFINITION_NAME_MAX},
@@ -178,9 +178,9 @@ static bool show_hit(const struct search *search, const struct hit *hit, struct 
         text.p++;
         text.n--;
     }
-    if (3 * (path.n + text.n) + 120 > tool_room(result))
+    if (FILENAME_SHOWN(path.n) + 3 * text.n + 120 > tool_room(result))
         return false;
-    tool_add_clean(result, path);
+    filename_show(&result->text, path);
     buf_printf(&result->text, ":%lld: ", (long long)hit->line);
     if (hit->kind) {
         tool_add_clean(result, str_from(hit->kind));
@@ -286,7 +286,7 @@ static void code_search_run(const struct tool_context *context, const struct js 
             tool_fail_cancelled(result);
         else
             show(&search, (enum find)find,
-                 (size_t)js_get_int(arguments, "max_results", RESULTS_DEFAULT), by, result);
+                 (size_t)arguments_whole(arguments, "max_results", RESULTS_DEFAULT), by, result);
     }
     buf_release(&search.content);
     arena_release(&search.arena);
@@ -295,8 +295,9 @@ static void code_search_run(const struct tool_context *context, const struct js 
 
 const struct tool tool_code_search = {
     .name = "code_search",
-    .description = "Find definitions and uses of an identifier. Returns path:line: text.",
+    .description = "Find definitions and uses of an identifier.",
     .schema = schema,
+    .unlisted = unlisted,
     .pace = TOOL_LONG,
     .prepare = NULL,
     .run = code_search_run,

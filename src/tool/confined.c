@@ -1,6 +1,9 @@
 /* See confined.h. The sandbox builds the walls; here a contract's words become walls and an outcome becomes words. */
 #include "tool/confined.h"
 
+#include "base/filename.h"
+#include "base/json.h"
+#include "base/mask.h"
 #include "os/scope.h"
 #include "tool/git_ask.h"
 #include "tool/memory.h"
@@ -17,6 +20,8 @@
 #define NAMES_SHOWN 12  /* changed files in the text; the result has all of them */
 #define FILES_MOST 1000 /* changed files in the result */
 #define LINE_SHOWN 200  /* bytes of a line of progress */
+#define REFUSED_BYTES 4096
+#define LINE_KEPT 4096 /* bytes of it that are looked at */
 
 /* Whoever may read all files may see what git says of them. Without records, git finds no repository, and says so. */
 static struct sandbox_records records_of(const struct tool_context *context, struct arena *arena)
@@ -47,6 +52,8 @@ void confined_walls(const struct tool_context *context, struct arena *arena,
         .hidden_count = context->services->hidden_count,
         .records = records_of(context, arena),
         .network = context->network,
+        .hosts = context->hosts,
+        .run = context->run_id,
     };
 }
 
@@ -71,28 +78,58 @@ int64_t confined_wall(const struct tool_context *context, int64_t wanted)
 
 /* --- running ------------------------------------------------------------------------------------------------------------- */
 
-void confined_progress(const struct tool_context *context, struct str bytes)
+/* The line that a program is printing, for the call's progress. */
+struct hearing {
+    const struct tool_context *context;
+    struct buf line; /* from its first byte; what goes beyond LINE_KEPT is not shown anyway */
+    bool ended;
+};
+
+static const struct masker *masker_of(const struct tool_context *context)
 {
-    char line[LINE_SHOWN];
-    struct buf clean;
-    if (context->progress == NULL)
-        return;
-    while (bytes.n > 0 && (unsigned char)bytes.p[bytes.n - 1] <= ' ')
-        bytes.n--;
-    size_t from = bytes.n;
-    while (from > 0 && bytes.p[from - 1] != '\n' && bytes.p[from - 1] != '\r')
-        from--;
-    struct str last = utf8_cut((struct str){bytes.p + from, bytes.n - from}, sizeof line);
-    buf_init(&clean, 4 * sizeof line);
-    utf8_clean(&clean, last, UTF8_ONE_LINE);
-    if (clean.n > 0)
-        context->progress(context->progress_user, buf_view(&clean));
-    buf_release(&clean);
+    return context->services != NULL ? context->services->masker : NULL;
 }
 
+/* Keeps the last line that is not blank. */
+static void hear_line(struct hearing *hearing, struct str bytes)
+{
+    for (size_t i = 0; i < bytes.n; i++) {
+        char c = bytes.p[i];
+        if (c == '\n' || c == '\r') {
+            hearing->ended = true;
+            continue;
+        }
+        if (hearing->ended && c != ' ' && c != '\t') {
+            buf_clear(&hearing->line);
+            hearing->ended = false;
+        }
+        if (!hearing->ended && hearing->line.n < LINE_KEPT)
+            buf_char(&hearing->line, c);
+    }
+}
+
+/* A secret that has not come whole is not shown yet. */
 static void on_heard(void *user, struct str bytes)
 {
-    confined_progress(user, bytes);
+    struct hearing *hearing = user;
+    const struct tool_context *context = hearing->context;
+    struct buf masked, clean;
+    if (context->progress == NULL)
+        return;
+    hear_line(hearing, bytes);
+    struct str line = buf_view(&hearing->line);
+    if (!hearing->ended)
+        line.n -= masker_pending(masker_of(context), line);
+    buf_init(&masked, LINE_KEPT + 1);
+    buf_init(&clean, 4 * LINE_SHOWN);
+    buf_str(&masked, line);
+    masker_apply(masker_of(context), &masked);
+    utf8_clean(&clean, utf8_cut(buf_view(&masked), LINE_SHOWN), UTF8_ONE_LINE);
+    struct str shown = str_trim(buf_view(&clean));
+    if (shown.n > 0)
+        context->progress(context->progress_user, shown);
+    buf_release(&masked);
+    buf_release(&clean);
 }
 
 int confined_run(const struct tool_context *context, struct confined_run *run,
@@ -102,6 +139,7 @@ int confined_run(const struct tool_context *context, struct confined_run *run,
     struct sandbox_walls walls;
     struct presence presence;
     struct presences *presences;
+    struct hearing hearing = {.context = context};
     size_t kept = context->max_result * KEPT_FACTOR;
     run->outcome = (struct sandbox_outcome){.end = SANDBOX_EXITED};
     if (confined_ready(context, result) != 0)
@@ -115,24 +153,51 @@ int confined_run(const struct tool_context *context, struct confined_run *run,
         .wall_ms = run->wall_ms,
         .output_max = kept > KEPT_LEAST ? kept : KEPT_LEAST,
         .cancelled = context->cancelled,
+        .owned_until = context->owned_until,
         .heard = on_heard,
-        .user = (void *)context,
+        .user = &hearing,
     };
     presence_enter(presences, context, &presence);
     run->before = changes_take(context);
     struct opened *opened = opened_watch(context);
     const struct sandbox_port *sandbox = context->services->sandbox;
+    buf_init(&hearing.line, LINE_KEPT);
     int failed = sandbox->run(sandbox->self, &walls, &command, &run->outcome, &err);
+    buf_release(&hearing.line);
     opened_tell(opened, context, result);
     opened_free(opened);
     reads_drop_scope(reads_of(context), context->scope);
     run->after = changes_take(context);
     presence_leave(presences, &presence);
     run->tree = presence_state(presences, &presence) == PRESENCE_SHARED ? TREE_SHARED : TREE_ALONE;
-    if (failed == 0)
+    if (failed == 0) {
+        confined_refused(context, &run->outcome, result);
         return 0;
+    }
     run->outcome = (struct sandbox_outcome){.end = SANDBOX_EXITED};
     return tool_fail_err(result, &err);
+}
+
+void confined_refused(const struct tool_context *context, const struct sandbox_outcome *outcome,
+                      struct tool_result *result)
+{
+    struct buf out;
+    struct jw w;
+    if (outcome->refused_count == 0)
+        return;
+    buf_init(&out, REFUSED_BYTES);
+    jw_init(&w, &out);
+    jw_array(&w);
+    for (size_t i = 0; i < outcome->refused_count; i++) {
+        jw_object(&w);
+        jw_kstr(&w, "call", str_from(outcome->refused[i].call));
+        jw_kstr(&w, "program", str_from(outcome->refused[i].program));
+        jw_kint(&w, "times", outcome->refused[i].times);
+        jw_end_object(&w);
+    }
+    jw_end_array(&w);
+    result->refused = arena_copy(context->arena, buf_view(&out));
+    buf_release(&out);
 }
 
 void confined_release(struct confined_run *run)
@@ -188,6 +253,12 @@ void confined_end(const struct sandbox_outcome *outcome, int64_t wall_ms, struct
         buf_text(out, "; ");
         utf8_clean(out, str_from(outcome->aside), UTF8_ONE_LINE);
     }
+    for (size_t i = 0; i < outcome->refused_count; i++) {
+        const struct sandbox_refusal *refusal = &outcome->refused[i];
+        buf_printf(out, "%s %s (by %s", i == 0 ? "; system calls that the sandbox refused:" : ",",
+                   refusal->call, refusal->program);
+        buf_printf(out, refusal->times > 1 ? ", %lld times)" : ")", (long long)refusal->times);
+    }
     if (outcome->missing.n > 0)
         buf_printf(out, "; without these walls, which the operator turned off: %.*s",
                    STR_FMT(outcome->missing));
@@ -222,6 +293,12 @@ void confined_clean(struct buf *out, struct str raw)
     buf_release(&lines);
 }
 
+size_t confined_text(const struct tool_context *context, struct buf *out, struct str raw)
+{
+    confined_clean(out, raw);
+    return masker_apply(masker_of(context), out);
+}
+
 /* The longest suffix of at most max bytes that does not begin inside a character. */
 static struct str end_of(struct str text, size_t max)
 {
@@ -231,12 +308,14 @@ static struct str end_of(struct str text, size_t max)
     return (struct str){text.p + from, text.n - from};
 }
 
-void confined_output(struct tool_result *result, struct str raw, uint64_t total, size_t most)
+void confined_output(const struct tool_context *context, struct tool_result *result, struct str raw,
+                     uint64_t total, size_t most)
 {
     struct buf clean;
     size_t room = tool_room(result) < most ? tool_room(result) : most;
     buf_init(&clean, 3 * raw.n + 64); /* mending makes three bytes of a bad one */
-    confined_clean(&clean, raw);
+    /* Masked before it is cut: half a secret would not be known. */
+    result->secrets += confined_text(context, &clean, raw);
     struct str text = buf_view(&clean);
     if (text.n <= room) {
         buf_str(&result->text, text);
@@ -275,7 +354,8 @@ static void tell(void *user, enum change change, struct str path)
     if (telling->count > NAMES_SHOWN)
         return;
     buf_printf(&telling->names, "%s%s ", telling->count > 1 ? ", " : "", words[change]);
-    utf8_clean(&telling->names, utf8_cut(path, LINE_SHOWN), UTF8_ONE_LINE);
+    struct filename name = filename_of(path);
+    buf_str(&telling->names, utf8_cut(str_from(name.text), 3 * LINE_SHOWN));
 }
 
 void confined_changes(const struct tool_context *context, const struct changes *before,

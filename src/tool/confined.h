@@ -30,19 +30,23 @@ NODISCARD int confined_run(const struct tool_context *context, struct confined_r
                            struct tool_result *result);
 void confined_release(struct confined_run *run);
 
+/* Adds the system calls that were refused to the result, for its event. */
+void confined_refused(const struct tool_context *context, const struct sandbox_outcome *outcome,
+                      struct tool_result *result);
 /* How it ended, in words: "exit code 2", "killed by signal 9 (Killed)", with what a model can do about it. */
 void confined_end(const struct sandbox_outcome *outcome, int64_t wall_ms, struct buf *out);
 /* Output as text: what a terminal would have left of it, mended, without control characters and escape sequences. */
 void confined_clean(struct buf *out, struct str raw);
-/* Appends the output, its first and last part where it is long, within the room that the result has and `most`. total: bytes
+/* The same with its secrets masked; returns how many there were. */
+size_t confined_text(const struct tool_context *context, struct buf *out, struct str raw);
+/* Appends the output with its secrets masked, its first and last part where it is long, within the room that the result has and `most`. total: bytes
  * that were printed in all. */
-void confined_output(struct tool_result *result, struct str raw, uint64_t total, size_t most);
+void confined_output(const struct tool_context *context, struct tool_result *result, struct str raw,
+                     uint64_t total, size_t most);
 /* Adds what changed to the result's files, and a line about it to its text. */
 void confined_changes(const struct tool_context *context, const struct changes *before,
                       const struct changes *after, int tree, struct tool_result *result);
 /* Seconds with one decimal. */
 void confined_seconds(struct buf *out, int64_t ms);
-/* Says the last line of some output as the call's progress. */
-void confined_progress(const struct tool_context *context, struct str bytes);
 
 #endif

@@ -1,13 +1,15 @@
 /* The tool `delete`: removes one regular file. prepare hashes it; run refuses when it changed
  * since. Runs on a pool thread. */
+#include "base/filename.h"
 #include "tool/arguments.h"
 #include "tool/file.h"
 #include "tool/near.h"
+#include "tool/preview.h"
 #include "tool/result.h"
 #include "tool/table.h"
 
-static const char schema[] = "{\"type\":\"object\",\"properties\":{"
-                             "\"path\":{\"type\":\"string\"}},\"required\":[\"path\"]}";
+static const char schema[] = "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"}},"
+                             "\"required\":[\"path\"]}";
 
 static const struct argument arguments_known[] = {
     {"path", ARGUMENT_TEXT, ARGUMENT_REQUIRED, 1, SCOPE_PATH_MAX},
@@ -25,7 +27,7 @@ static int delete_prepare(const struct tool_context *context, const struct js *a
         return -1;
     if (prepared->before == FILE_ABSENT) {
         struct err err = ERR_INIT;
-        err_set(&err, ERR_NOT_FOUND, "%.*s does not exist", STR_FMT(path));
+        err_set(&err, ERR_NOT_FOUND, "%s does not exist", filename_of(path).text);
         return near_fail(context, path, &err, result);
     }
     prepared->after = FILE_ABSENT;
@@ -49,10 +51,26 @@ static void delete_run(const struct tool_context *context, const struct js *argu
     place_close(&place);
 }
 
+static int delete_preview(const struct tool_context *context, const struct js *arguments,
+                          struct preview *preview, struct tool_result *result)
+{
+    struct tool_prepared prepared = {.path = STR_NONE};
+    struct buf content;
+    if (delete_prepare(context, arguments, &prepared, result) != 0)
+        return -1;
+    buf_init(&content, FILE_BUFFER_MAX);
+    int failed = file_look(context, prepared.path, &prepared, &content, result);
+    if (failed == 0)
+        preview_change(context, preview, prepared.path, buf_view(&content), STR_NONE);
+    buf_release(&content);
+    return failed;
+}
+
 const struct tool tool_delete = {
     .name = "delete",
-    .description = "Delete one file, not a directory.",
+    .description = "Delete one file.",
     .schema = schema,
     .prepare = delete_prepare,
     .run = delete_run,
+    .preview = delete_preview,
 };

@@ -2,6 +2,7 @@
  * missing. Runs on a pool thread; looks at `cancelled` between files. */
 #include <stdlib.h>
 
+#include "base/filename.h"
 #include "tool/arguments.h"
 #include "tool/documented.h"
 #include "tool/file.h"
@@ -16,10 +17,11 @@
 #define FILES_DEFAULT 20
 #define RESULTS_MOST 200
 
-static const char schema[] = "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"},"
-                             "\"glob\":{\"type\":\"string\"},"
-                             "\"type\":{\"type\":\"string\",\"description\":\"As in grep\"},"
-                             "\"max_results\":{\"type\":\"integer\"}}}";
+static const char schema[] =
+    "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"},\"glob\":{"
+    "\"type\":\"string\"}}}";
+static const char unlisted[] = "{\"type\":{\"type\":\"string\"},"
+                               "\"max_results\":{\"type\":\"integer\"}}";
 
 static const struct argument arguments_known[] = {
     {"path", ARGUMENT_TEXT, ARGUMENT_OPTIONAL, 1, SCOPE_PATH_MAX},
@@ -150,12 +152,12 @@ static void show_totals(const struct coverage *coverage, struct buf *out)
 static bool show_file(const struct covered *file, struct tool_result *result)
 {
     size_t shown = file->undocumented < NAMES_SHOWN ? file->undocumented : NAMES_SHOWN;
-    size_t need = 3 * file->path.n + 100;
+    size_t need = FILENAME_SHOWN(file->path.n) + 100;
     for (size_t i = 0; i < shown; i++)
         need += 3 * file->names[i].name.n + 24;
     if (need > tool_room(result))
         return false;
-    tool_add_clean(result, file->path);
+    filename_show(&result->text, file->path);
     buf_printf(&result->text, ": %zu of %zu undocumented: ", file->undocumented, file->symbols);
     for (size_t i = 0; i < shown; i++) {
         buf_text(&result->text, i ? ", " : "");
@@ -222,7 +224,7 @@ static void docs_coverage_run(const struct tool_context *context, const struct j
     coverage.files = arena_alloc(&coverage.arena, FILES_MOST * sizeof *coverage.files);
     buf_init(&coverage.content, FILE_MOST + (1u << 20));
     if (walk_run(&coverage.walk, path, result) == 0)
-        show(&coverage, (size_t)js_get_int(arguments, "max_results", FILES_DEFAULT), result);
+        show(&coverage, (size_t)arguments_whole(arguments, "max_results", FILES_DEFAULT), result);
     buf_release(&coverage.content);
     documented_free(coverage.documented);
     arena_release(&coverage.arena);
@@ -232,6 +234,7 @@ const struct tool tool_docs_coverage = {
     .name = "docs_coverage",
     .description = "Find public symbols without documentation.",
     .schema = schema,
+    .unlisted = unlisted,
     .prepare = NULL,
     .run = docs_coverage_run,
 };

@@ -6,10 +6,11 @@
 #include "tool/table.h"
 
 static const char schema[] =
-    "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"},"
-    "\"old_text\":{\"type\":\"string\",\"description\":\"As in the file, without line numbers; "
-    "must occur once unless replace_all\"},\"new_text\":{\"type\":\"string\"},"
-    "\"replace_all\":{\"type\":\"boolean\"}},\"required\":[\"path\",\"old_text\",\"new_text\"]}";
+    "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"},\"old_text\":{"
+    "\"type\":\"string\",\"description\":\"Exact,"
+    " without line numbers; must occur once unless replace_all\"},\"new_text\":{"
+    "\"type\":\"string\"},\"replace_all\":{\"type\":\"boolean\"}},\"required\":[\"path\","
+    "\"old_text\",\"new_text\"]}";
 
 static const struct argument arguments_known[] = {
     {"path", ARGUMENT_TEXT, ARGUMENT_REQUIRED, 1, SCOPE_PATH_MAX},
@@ -46,10 +47,21 @@ static void edit_run(const struct tool_context *context, const struct js *argume
     editing_run(context, &editing, prepared, result);
 }
 
+static int edit_preview(const struct tool_context *context, const struct js *arguments,
+                        struct preview *preview, struct tool_result *result)
+{
+    if (arguments_check(arguments, arguments_known,
+                        sizeof arguments_known / sizeof arguments_known[0], result) != 0)
+        return -1;
+    struct editing editing = one_step(arguments);
+    return editing_preview(context, arguments, &editing, preview, result);
+}
+
 const struct tool tool_edit = {
     .name = "edit",
     .description = "Replace text in a file. Read it first.",
     .schema = schema,
     .prepare = edit_prepare,
     .run = edit_run,
+    .preview = edit_preview,
 };

@@ -4,9 +4,11 @@
 
 #include <stdio.h>
 
+#include "base/filename.h"
 #include "tool/diff.h"
 #include "tool/file.h"
 #include "tool/near.h"
+#include "tool/preview.h"
 #include "tool/result.h"
 
 #define LINE_CHARACTERS 200 /* of a line in an error */
@@ -40,8 +42,8 @@ static int manner_of(struct str path, struct str content, struct manner *manner,
 {
     if (content.n > 0 && memchr(content.p, '\0', content.n))
         return tool_fail(result,
-                         "%.*s is a binary file or UTF-16: only text without NUL bytes is edited",
-                         STR_FMT(path));
+                         "%s is a binary file or UTF-16: only text without NUL bytes is edited",
+                         filename_of(path).text);
     manner->lines = all_lines_are_crlf(content) ? LINES_CRLF : LINES_AS_GIVEN;
     manner->text = utf8_valid(content) == content.n ? TEXT_UTF8 : TEXT_OTHER;
     return 0;
@@ -113,11 +115,11 @@ static int fail_missing(struct tool_result *result, const char *which, struct st
     struct replace_near near = replace_nearest(content, old);
     struct buf text;
     if (near.line == 0)
-        return tool_fail(result, "%sold_text does not occur in %.*s; read the file again", which,
-                         STR_FMT(path));
+        return tool_fail(result, "%sold_text does not occur in %s; read the file again", which,
+                         filename_of(path).text);
     buf_init(&text, 1 << 15);
-    buf_printf(&text, "%sold_text does not occur in %.*s; the closest is line %zu%s%s", which,
-               STR_FMT(utf8_cut(path, 300)), near.line, near.why ? ", which differs in " : "",
+    buf_printf(&text, "%sold_text does not occur in %s; the closest is line %zu%s%s", which,
+               filename_of(path).text, near.line, near.why ? ", which differs in " : "",
                near.why ? near.why : "");
     if (near.why && str_starts(str_from(near.why), STR("indentation"))) {
         buf_text(&text, ": the file has ");
@@ -145,9 +147,9 @@ static int fail_ambiguous(struct tool_result *result, const char *which, struct 
             (size_t)snprintf(lines + n, sizeof lines - n, "%s%zu", i ? ", " : "", report->lines[i]);
     return tool_fail(
         result,
-        "%sold_text occurs %zu times in %.*s (first at lines %s); make it longer so that it is "
+        "%sold_text occurs %zu times in %s (first at lines %s); make it longer so that it is "
         "unique, or set replace_all",
-        which, report->count > 1 ? report->count : 2, STR_FMT(path), lines);
+        which, report->count > 1 ? report->count : 2, filename_of(path).text, lines);
 }
 
 /* --- applying -------------------------------------------------------------------------------- */
@@ -167,9 +169,9 @@ static int apply_step(const struct edit_step *step, const char *which, struct st
                          which);
     if (manner.text == TEXT_OTHER && !is_ascii(new))
         return tool_fail(result,
-                         "%s%.*s is not UTF-8: new_text must be ASCII, or the file would be in two "
+                         "%s%s is not UTF-8: new_text must be ASCII, or the file would be in two "
                          "encodings",
-                         which, STR_FMT(path));
+                         which, filename_of(path).text);
     buf_init(&old_text, 2 * FILE_CONTENT_MAX);
     buf_init(&new_text, 2 * FILE_CONTENT_MAX);
     if (manner.lines == LINES_CRLF && !has_return(old) && !has_return(new)) {
@@ -190,7 +192,7 @@ static int apply_step(const struct edit_step *step, const char *which, struct st
         fail_ambiguous(result, which, path, &report);
         break;
     case REPLACE_TOO_LARGE:
-        tool_fail(result, "%.*s would grow over %u bytes", STR_FMT(path), FILE_CONTENT_MAX);
+        tool_fail(result, "%s would grow over %u bytes", filename_of(path).text, FILE_CONTENT_MAX);
         break;
     }
     buf_release(&old_text);
@@ -203,7 +205,7 @@ int editing_apply(const struct editing *editing, struct str path, struct str con
 {
     struct manner manner = {LINES_AS_GIVEN, TEXT_UTF8};
     struct buf last;
-    char which[48] = "";
+    char which[64] = "";
     *replaced = 0;
     if (manner_of(path, content, &manner, result) != 0)
         return -1;
@@ -227,38 +229,73 @@ int editing_apply(const struct editing *editing, struct str path, struct str con
 
 /* --- the two halves of a call -------------------------------------------------------------- */
 
+static int refuse_masks(const struct tool_context *context, const struct editing *editing,
+                        struct tool_result *result)
+{
+    int failed = 0;
+    for (size_t i = 0; i < editing->count && failed == 0; i++) {
+        const struct edit_step *step = &editing->steps[i];
+        if (tool_refuse_mask(context, "old_text", step->old, result) != 0 ||
+            tool_refuse_mask(context, "new_text", step->new, result) != 0)
+            failed = editing->count == 1
+                         ? -1
+                         : tool_fail_within(result, "edit %zu of %zu", i + 1, editing->count);
+    }
+    return failed;
+}
+
+/* Both halves of a change of the argument "path"; the buffers are the caller's. */
+static int look(const struct tool_context *context, const struct js *arguments,
+                const struct editing *editing, struct tool_prepared *prepared, struct buf *content,
+                struct buf *changed, struct tool_result *result)
+{
+    struct err err = ERR_INIT;
+    struct str path;
+    size_t replaced = 0;
+    if (refuse_masks(context, editing, result) != 0 ||
+        file_path(context, arguments, &path, result) != 0)
+        return -1;
+    /* The errors of an edit quote the file, so it must be readable by this contract, not only
+     * writable. */
+    if (scope_check(path, file_read_allow(context), &err) != 0)
+        return tool_fail_err(result, &err);
+    if (file_look(context, path, prepared, content, result) != 0)
+        return -1;
+    if (prepared->before == FILE_ABSENT) {
+        err_set(&err, ERR_NOT_FOUND, "%s does not exist", filename_of(path).text);
+        return near_fail(context, path, &err, result);
+    }
+    if (editing_apply(editing, path, buf_view(content), changed, &replaced, result) != 0)
+        return -1;
+    prepared->after = FILE_PRESENT;
+    prepared->after_hash = hash_of(buf_view(changed));
+    return 0;
+}
+
 int editing_prepare(const struct tool_context *context, const struct js *arguments,
                     const struct editing *editing, struct tool_prepared *prepared,
                     struct tool_result *result)
 {
-    struct err err = ERR_INIT;
-    struct str path;
     struct buf content, changed;
-    size_t replaced = 0;
-    int failed = -1;
     buf_init(&content, FILE_BUFFER_MAX);
     buf_init(&changed, FILE_CONTENT_MAX);
-    if (file_path(context, arguments, &path, result) != 0)
-        goto out;
-    /* The errors of an edit quote the file, so it must be readable by this contract, not only
-     * writable. */
-    if (scope_check(path, file_read_allow(context), &err) != 0) {
-        tool_fail_err(result, &err);
-        goto out;
-    }
-    if (file_look(context, path, prepared, &content, result) != 0)
-        goto out;
-    if (prepared->before == FILE_ABSENT) {
-        err_set(&err, ERR_NOT_FOUND, "%.*s does not exist", STR_FMT(path));
-        near_fail(context, path, &err, result);
-        goto out;
-    }
-    if (editing_apply(editing, path, buf_view(&content), &changed, &replaced, result) != 0)
-        goto out;
-    prepared->after = FILE_PRESENT;
-    prepared->after_hash = hash_of(buf_view(&changed));
-    failed = 0;
-out:
+    int failed = look(context, arguments, editing, prepared, &content, &changed, result);
+    buf_release(&content);
+    buf_release(&changed);
+    return failed;
+}
+
+int editing_preview(const struct tool_context *context, const struct js *arguments,
+                    const struct editing *editing, struct preview *preview,
+                    struct tool_result *result)
+{
+    struct tool_prepared prepared = {.path = STR_NONE};
+    struct buf content, changed;
+    buf_init(&content, FILE_BUFFER_MAX);
+    buf_init(&changed, FILE_CONTENT_MAX);
+    int failed = look(context, arguments, editing, &prepared, &content, &changed, result);
+    if (failed == 0)
+        preview_change(context, preview, prepared.path, buf_view(&content), buf_view(&changed));
     buf_release(&content);
     buf_release(&changed);
     return failed;
@@ -295,8 +332,8 @@ void editing_run(const struct tool_context *context, const struct editing *editi
         goto out;
     struct hash after = hash_of(buf_view(&changed));
     if (!hash_eq(&after, &prepared->after_hash)) {
-        tool_fail(result, "the edit of %.*s is not the one that was prepared",
-                  STR_FMT(prepared->path));
+        tool_fail(result, "the edit of %s is not the one that was prepared",
+                  filename_of(prepared->path).text);
         goto out;
     }
     if (file_write(context, prepared, &place, buf_view(&changed), result) != 0)

@@ -26,6 +26,9 @@ NODISCARD int editing_apply(const struct editing *editing, struct str path, stru
 NODISCARD int editing_prepare(const struct tool_context *context, const struct js *arguments,
                               const struct editing *editing, struct tool_prepared *prepared,
                               struct tool_result *result);
+NODISCARD int editing_preview(const struct tool_context *context, const struct js *arguments,
+                              const struct editing *editing, struct preview *preview,
+                              struct tool_result *result);
 void editing_run(const struct tool_context *context, const struct editing *editing,
                  const struct tool_prepared *prepared, struct tool_result *result);
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/filename.h"
 #include "base/path.h"
 #include "tool/reads.h"
 #include "tool/result.h"
@@ -65,7 +66,8 @@ int file_load(const struct tool_context *context, const struct scope_file *file,
     for (;;) {
         char *room = content->n <= max ? buf_reserve(content, BLOCK) : NULL;
         if (!room)
-            return err_set(err, ERR_USAGE, "%s is too large: more than %zu bytes", file->path, max);
+            return err_set(err, ERR_USAGE, "%s is too large: more than %zu bytes",
+                           filename_of(str_from(file->path)).text, max);
         ssize_t n = file_read(context, file->fd, room, BLOCK, err);
         if (n < 0)
             return -1;
@@ -74,11 +76,12 @@ int file_load(const struct tool_context *context, const struct scope_file *file,
         content->n += (size_t)n;
     }
     if (content->n > max)
-        return err_set(err, ERR_USAGE, "%s is too large: more than %zu bytes", file->path, max);
+        return err_set(err, ERR_USAGE, "%s is too large: more than %zu bytes",
+                       filename_of(str_from(file->path)).text, max);
     return 0;
 }
 
-int tool_load(const struct tool_context *context, struct str path, struct buf *text,
+int file_text(const struct tool_context *context, struct str path, struct buf *text,
               struct err *err)
 {
     struct str normal;
@@ -91,7 +94,8 @@ int tool_load(const struct tool_context *context, struct str path, struct buf *t
     buf_init(&content, context->max_result + 2 * BLOCK);
     int result = file_load(context, &file, context->max_result, &content, err);
     if (result == 0 && content.n > 0 && memchr(content.p, '\0', content.n))
-        result = err_set(err, ERR_USAGE, "%s is a binary file", file.path);
+        result =
+            err_set(err, ERR_USAGE, "%s is a binary file", filename_of(str_from(file.path)).text);
     if (result == 0)
         utf8_mend(text, buf_view(&content));
     buf_release(&content);
@@ -120,16 +124,19 @@ static int read_state(const struct tool_context *context, const struct place *pl
     return result;
 }
 
-/* Does the file belong to the agent? */
+/* Does the file belong to the agent? What cadre itself reads never does. */
 static int check_owner(const struct tool_context *context, struct str path, struct err *err)
 {
+    if (scope_holds_config(path))
+        return err_set(err, ERR_DENIED, "%s belongs to cadre's user: no tool changes it",
+                       filename_of(path).text);
     for (size_t i = 0; i < context->ownership_count; i++)
         if (path_glob(context->ownership[i], path))
             return 0;
     return context->ownership_count == 0
                ? 0
-               : err_set(err, ERR_DENIED, "%.*s is not among the files that this agent owns",
-                         STR_FMT(path));
+               : err_set(err, ERR_DENIED, "%s is not among the files that this agent owns",
+                         filename_of(path).text);
 }
 
 int file_look(const struct tool_context *context, struct str path, struct tool_prepared *prepared,
@@ -149,8 +156,8 @@ int file_look(const struct tool_context *context, struct str path, struct tool_p
 
 static int changed(const struct tool_prepared *prepared, struct tool_result *result)
 {
-    return tool_fail(result, "%.*s changed while this call was waiting; read it again",
-                     STR_FMT(prepared->path));
+    return tool_fail(result, "%s changed while this call was waiting; read it again",
+                     filename_of(prepared->path).text);
 }
 
 int file_verify(const struct tool_context *context, const struct tool_prepared *prepared,
@@ -198,9 +205,10 @@ int file_delete(const struct tool_context *context, const struct tool_prepared *
 
 void file_name(struct tool_result *result, struct str path)
 {
-    struct str shown = utf8_cut(path, NAME_SHOWN);
-    tool_add_clean(result, shown);
-    buf_text(&result->text, shown.n < path.n ? "…" : "");
+    struct filename name = filename_of(path);
+    struct str whole = str_from(name.text), shown = utf8_cut(whole, NAME_SHOWN);
+    buf_str(&result->text, shown);
+    buf_text(&result->text, shown.n < whole.n ? "…" : "");
 }
 
 size_t file_count_lines(struct str content)

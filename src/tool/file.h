@@ -30,6 +30,9 @@ NODISCARD int file_load(const struct tool_context *context, const struct scope_f
                         size_t max, struct buf *content, struct err *err);
 
 /* tool_port's `load`: the text of a file for a prompt, as it is, mended where it is not UTF-8. */
+NODISCARD int file_text(const struct tool_context *context, struct str path, struct buf *text,
+                        struct err *err);
+/* For a child's prompt: see bootstrap.c. */
 NODISCARD int tool_load(const struct tool_context *context, struct str path, struct buf *text,
                         struct err *err);
 

@@ -14,12 +14,11 @@
 #define WORDS_MAX (ARGS_MAX + 16)
 
 static const char schema[] =
-    "{\"type\":\"object\",\"properties\":{"
-    "\"command\":{\"type\":\"string\",\"enum\":[\"status\",\"log\",\"show\",\"blame\","
-    "\"ls-files\",\"ls-tree\",\"shortlog\",\"rev-list\",\"branch\",\"tag\",\"rev-parse\","
-    "\"merge-base\",\"describe\",\"remote\"]},\"args\":{\"type\":\"array\","
-    "\"items\":{\"type\":\"string\"},\"description\":\"One word each: -n, 10, main..HEAD\"},"
-    "\"paths\":{\"type\":\"array\","
+    "{\"type\":\"object\",\"properties\":{\"command\":{\"type\":\"string\","
+    "\"enum\":[\"status\",\"log\",\"show\",\"blame\",\"ls-files\",\"ls-tree\",\"shortlog\","
+    "\"rev-list\",\"branch\",\"tag\",\"rev-parse\",\"merge-base\",\"describe\",\"remote\"]},"
+    "\"args\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
+    "\"description\":\"One word each: -n, 10, main..HEAD\"},\"paths\":{\"type\":\"array\","
     "\"items\":{\"type\":\"string\"}}},\"required\":[\"command\"]}";
 
 static const struct argument arguments_known[] = {

@@ -94,6 +94,39 @@ static void show(const struct vcs_answer *answer, const char *limits, struct too
     buf_release(&clean);
 }
 
+/* Does the text hold something that show would take out of it? It may be a part of a file's name. */
+static bool has_invisible(struct str text)
+{
+    for (size_t at = 0; at < text.n;) {
+        uint32_t code;
+        at += utf8_next((struct str){text.p + at, text.n - at}, &code);
+        if (code == UTF8_BAD || (!utf8_is_visible(code) && code != '\n' && code != '\t'))
+            return true;
+    }
+    return false;
+}
+
+/* Asks, and once more with every name escaped where an answer may hold names that cannot be shown. */
+static int ask(const struct tool_context *context, const struct vcs_port *vcs,
+               struct vcs_question *question, struct vcs_answer *answer, struct err *err)
+{
+    size_t count = 0;
+    if (vcs->ask(vcs->self, question, answer, err) != 0)
+        return -1;
+    if (!has_invisible(buf_view(&answer->output)))
+        return 0;
+    buf_release(&answer->output);
+    buf_release(&answer->errors);
+    while (question->words[count] != NULL)
+        count++;
+    const char **words = arena_alloc(context->arena, (count + 3) * sizeof *words);
+    words[0] = "-c";
+    words[1] = "core.quotePath=true";
+    memcpy(words + 2, question->words, (count + 1) * sizeof *words);
+    question->words = words;
+    return vcs->ask(vcs->self, question, answer, err);
+}
+
 void git_ask(const struct tool_context *context, const struct vcs_port *vcs,
              const char *const *words, struct vcs_list paths, const char *limits,
              struct tool_result *result)
@@ -109,7 +142,7 @@ void git_ask(const struct tool_context *context, const struct vcs_port *vcs,
         .wall_ms = GIT_ASK_WALL_MS,
         .cancelled = context->cancelled,
     };
-    if (vcs->ask(vcs->self, &question, &answer, &err) != 0) {
+    if (ask(context, vcs, &question, &answer, &err) != 0) {
         tool_fail_err(result, &err);
         return;
     }

@@ -11,13 +11,11 @@
 #define WORDS_MAX 16
 
 static const char schema[] =
-    "{\"type\":\"object\",\"properties\":{"
-    "\"from\":{\"type\":\"string\",\"description\":\"Default: the index, or HEAD if staged\"},"
-    "\"to\":{\"type\":\"string\",\"description\":\"Default: the files\"},"
-    "\"staged\":{\"type\":\"boolean\"},\"paths\":{\"type\":\"array\","
-    "\"items\":{\"type\":\"string\"}},"
-    "\"stat\":{\"type\":\"boolean\",\"description\":\"Only line counts\"},"
-    "\"context\":{\"type\":\"integer\",\"description\":\"Default 3\"}}}";
+    "{\"type\":\"object\",\"properties\":{\"from\":{\"type\":\"string\","
+    "\"description\":\"Default: index, or HEAD if staged\"},\"to\":{\"type\":\"string\","
+    "\"description\":\"Default: files\"},\"staged\":{\"type\":\"boolean\"},\"paths\":{"
+    "\"type\":\"array\",\"items\":{\"type\":\"string\"}},\"stat\":{\"type\":\"boolean\"}}}";
+static const char unlisted[] = "{\"context\":{\"type\":\"integer\"}}";
 
 static const struct argument arguments_known[] = {
     {"from", ARGUMENT_TEXT, ARGUMENT_OPTIONAL, 1, GIT_ASK_WORD_MAX},
@@ -57,7 +55,8 @@ static int build_words(const struct tool_context *context, const struct js *argu
     if (staged)
         words[count++] = "--cached";
     words[count++] =
-        arena_printf(context->arena, "-U%lld", (long long)js_get_int(arguments, "context", 3)).p;
+        arena_printf(context->arena, "-U%lld", (long long)arguments_whole(arguments, "context", 3))
+            .p;
     if (to.n > 0 && (from.n == 0 || staged))
         return tool_fail(result, "\"to\" needs \"from\", and does not go with \"staged\"");
     return add_commit(context, from, words, &count, result) != 0 ||
@@ -94,6 +93,7 @@ const struct tool tool_git_diff = {
     .name = "git_diff",
     .description = "Show changes of tracked files.",
     .schema = schema,
+    .unlisted = unlisted,
     .pace = TOOL_LONG,
     .run = git_diff_run,
 };

@@ -3,6 +3,7 @@
  * at `cancelled` between files and within large ones. */
 #include <stdio.h>
 
+#include "base/filename.h"
 #include "tool/arguments.h"
 #include "tool/file.h"
 #include "tool/glob.h"
@@ -20,18 +21,17 @@
 #define LINES_PER_LOOK 4096 /* lines between two looks at `cancelled` */
 
 static const char schema[] =
-    "{\"type\":\"object\",\"properties\":{"
-    "\"pattern\":{\"type\":\"string\",\"description\":\"PCRE\"},\"path\":{\"type\":\"string\"},"
-    "\"glob\":{\"type\":\"string\",\"description\":\"Like *.{c,h}, src/**/*.h\"},"
-    "\"exclude\":{\"type\":\"string\",\"description\":\"Glob\"},"
-    "\"type\":{\"type\":\"string\",\"description\":\"Language: c, py, ts …\"},"
-    "\"ignore_case\":{\"type\":\"boolean\"},"
-    "\"output\":{\"type\":\"string\",\"enum\":[\"lines\",\"files\",\"count\"]},"
-    "\"context\":{\"type\":\"integer\",\"description\":\"Lines around a match\"},"
-    "\"before\":{\"type\":\"integer\"},\"after\":{\"type\":\"integer\"},"
-    "\"ignored\":{\"type\":\"boolean\",\"description\":\"Also what .gitignore hides\"},"
-    "\"max_results\":{\"type\":\"integer\",\"description\":\"Default 100\"}},"
-    "\"required\":[\"pattern\"]}";
+    "{\"type\":\"object\",\"properties\":{\"pattern\":{\"type\":\"string\","
+    "\"description\":\"PCRE\"},\"path\":{\"type\":\"string\"},\"glob\":{\"type\":\"string\","
+    "\"description\":\"Like src/**/*.{c,h}\"},\"ignore_case\":{\"type\":\"boolean\"},"
+    "\"output\":{\"type\":\"string\",\"enum\":[\"lines\",\"files\",\"count\"]},\"context\":{"
+    "\"type\":\"integer\",\"description\":\"Lines around a match\"},\"ignored\":{"
+    "\"type\":\"boolean\",\"description\":\"Also ignored files\"},\"max_results\":{"
+    "\"type\":\"integer\"}},\"required\":[\"pattern\"]}";
+static const char unlisted[] = "{\"exclude\":{\"type\":\"string\"},"
+                               "\"type\":{\"type\":\"string\"},"
+                               "\"before\":{\"type\":\"integer\"},"
+                               "\"after\":{\"type\":\"integer\"}}";
 
 static const struct argument arguments_known[] = {
     {"pattern", ARGUMENT_TEXT, ARGUMENT_REQUIRED, 1, PATTERN_MAX},
@@ -112,9 +112,9 @@ static bool show_line(struct search *search, struct str path, const struct lines
     char number[32];
     snprintf(number, sizeof number, "%c%lld%c", mark, (long long)lines->number, mark);
     struct buf *text = &search->result->text;
-    if (3 * (path.n + shown.n) + sizeof number + 8 > tool_room(search->result))
+    if (FILENAME_SHOWN(path.n) + 3 * shown.n + sizeof number + 8 > tool_room(search->result))
         return false;
-    tool_add_clean(search->result, path);
+    filename_show(&search->result->text, path);
     buf_text(text, number);
     utf8_mend(text, shown);
     buf_text(text, cut ? "…\n" : "\n");
@@ -228,11 +228,11 @@ static void show_file(struct search *search, struct str path, struct str text)
     int64_t count = count_text(search, text, search->output == OUTPUT_FILES ? 1 : INT64_MAX);
     if (count == 0 || search->stopped)
         return;
-    if (search->found == search->most || 3 * path.n + 32 > tool_room(search->result)) {
+    if (search->found == search->most || FILENAME_SHOWN(path.n) + 32 > tool_room(search->result)) {
         stop(search);
         return;
     }
-    tool_add_clean(search->result, path);
+    filename_show(&search->result->text, path);
     if (search->output == OUTPUT_COUNT)
         buf_printf(&search->result->text, ":%lld", (long long)count);
     buf_char(&search->result->text, '\n');
@@ -319,7 +319,7 @@ static void grep_run(const struct tool_context *context, const struct js *argume
         file_path(context, arguments, &path, result) != 0)
         return;
     int output = arguments_choice(arguments, "output", outputs, OUTPUT_LINES, result);
-    int64_t around = js_get_int(arguments, "context", 0);
+    int64_t around = arguments_whole(arguments, "context", 0);
     struct search search = {
         .walk = {.context = context,
                  .rules =
@@ -328,9 +328,9 @@ static void grep_run(const struct tool_context *context, const struct js *argume
         .context = context,
         .result = result,
         .output = (enum output)output,
-        .before = js_get_int(arguments, "before", around),
-        .after = js_get_int(arguments, "after", around),
-        .most = js_get_int(arguments, "max_results", RESULTS_DEFAULT),
+        .before = arguments_whole(arguments, "before", around),
+        .after = arguments_whole(arguments, "after", around),
+        .most = arguments_whole(arguments, "max_results", RESULTS_DEFAULT),
     };
     search.walk.user = &search;
     if (output < 0 || take_filters(&search, arguments) != 0)
@@ -356,6 +356,7 @@ const struct tool tool_grep = {
     .name = "grep",
     .description = "Search file contents. Returns path:line:text.",
     .schema = schema,
+    .unlisted = unlisted,
     .prepare = NULL,
     .run = grep_run,
 };

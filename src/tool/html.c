@@ -7,7 +7,7 @@
 
 #include "base/utf8.h"
 #include "net/web.h"
-#include "tool/html_token.h"
+#include "tool/html_hidden.h"
 #include "tool/markdown.h"
 
 #define PRE_MAX (1u << 20)
@@ -67,6 +67,7 @@ static const struct element {
 struct conversion {
     struct html_reader reader;
     struct markdown markdown;
+    struct html_hidden hidden;
     const char *base;
     struct buf text, attribute; /* decoded, for the moment */
     struct buf *title;
@@ -105,33 +106,6 @@ static struct str attribute(struct conversion *c, const struct html_token *token
     if (html_attribute(token, name, &value) && value.n <= ATTRIBUTE_MAX)
         html_decode(value, &c->attribute);
     return buf_view(&c->attribute);
-}
-
-static bool has_word(struct str text, const char *word)
-{
-    size_t n = strlen(word);
-    for (size_t i = 0; i + n <= text.n; i++)
-        if (strncasecmp(text.p + i, word, n) == 0)
-            return true;
-    return false;
-}
-
-/* Not shown by a browser. Only of elements that must be closed: the end of others cannot be told. */
-static bool is_hidden(struct conversion *c, const struct html_token *token)
-{
-    static const char *const closed[] = {"div", "section", "span", "a", "ul", "aside", "article"};
-    struct str value;
-    bool closes = false;
-    for (size_t i = 0; i < sizeof closed / sizeof closed[0]; i++)
-        closes |= strcmp(token->name, closed[i]) == 0;
-    if (!closes || token->attributes.n == 0)
-        return false;
-    if (html_attribute(token, "hidden", &value))
-        return true;
-    if (html_attribute(token, "aria-hidden", &value) && str_is(value, "true"))
-        return true;
-    return html_attribute(token, "style", &value) && value.n < 1000 &&
-           (has_word(value, "display:none") || has_word(value, "display: none"));
 }
 
 static void note_language(struct conversion *c, const struct html_token *token)
@@ -352,7 +326,7 @@ static void take_title(struct conversion *c)
 
 static void take_text(struct conversion *c, struct str text)
 {
-    if (c->dropped[0])
+    if (c->dropped[0] || html_hidden_now(&c->hidden))
         return;
     if (c->pre_depth > 0) {
         html_decode(text, &c->pre);
@@ -388,18 +362,20 @@ static void take_tag_in_pre(struct conversion *c, const struct html_token *token
 
 static void take_tag(struct conversion *c, const struct html_token *token)
 {
-    bool open = token->kind == HTML_OPEN;
+    bool open = token->kind == HTML_OPEN, hidden = html_hidden_tag(&c->hidden, token);
     if (c->dropped[0]) {
         take_dropped(c, token);
         return;
     }
     c->in_title = false;
     bool raw = c->reader.raw[0] != '\0' && strcmp(token->name, "title") != 0;
-    if (open && (raw || (!c->keeps_all &&
-                         (meaning_of(token->name) == MEANS_DROP || is_hidden(c, token))))) {
+    bool drops = meaning_of(token->name) == MEANS_DROP && !c->keeps_all && !hidden;
+    if (open && (raw || drops)) {
         memcpy(c->dropped, token->name, sizeof c->dropped);
         c->dropped_depth = 1;
         c->dropped_at = raw ? c->reader.text.n : c->reader.at; /* a script is never text */
+    } else if (hidden) {
+        return;
     } else if (c->pre_depth > 0) {
         take_tag_in_pre(c, token);
     } else if (open) {
@@ -417,6 +393,7 @@ static bool read_again(struct conversion *c)
     c->keeps_all = true;
     c->dropped[0] = '\0';
     c->reader.at = c->dropped_at;
+    html_hidden_restart(&c->hidden); /* nothing was hidden there */
     return true;
 }
 
@@ -425,6 +402,7 @@ void html_to_markdown(struct str html, const char *base, struct buf *text, struc
     struct conversion c = {.reader = {.text = html}, .base = base, .title = title};
     struct html_token token;
     markdown_init(&c.markdown, text);
+    html_hidden_init(&c.hidden, html);
     buf_init(&c.text, html.n + 4);
     buf_init(&c.attribute, ATTRIBUTE_MAX + 4);
     buf_init(&c.pre, PRE_MAX);
@@ -448,6 +426,7 @@ void html_to_markdown(struct str html, const char *base, struct buf *text, struc
     if (text->n > 0)
         buf_char(text, '\n');
     markdown_release(&c.markdown);
+    html_hidden_release(&c.hidden);
     buf_release(&c.text);
     buf_release(&c.attribute);
     buf_release(&c.pre);

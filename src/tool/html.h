@@ -1,5 +1,5 @@
 /* A page as readable Markdown: headings, paragraphs, lists, links, tables, code, the words of images. Scripts, styles, navigation,
- * forms' controls and what is hidden are left out. Pure; linear in the page, bounded by the buffers. Any thread. */
+ * forms' controls and what a browser would not show (html_hidden.h) are left out. Pure; linear in the page, bounded by the buffers. Any thread. */
 #ifndef CADRE_TOOL_HTML_H
 #define CADRE_TOOL_HTML_H
 

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/mask.h"
 #include "os/clock.h"
 #include "os/scope.h"
 #include "tool/confined.h"
@@ -20,7 +21,8 @@
 #define SLICE_MS 100  /* how often a wait looks whether its call was cancelled */
 #define STOP_MS 20000 /* for the end of a job that was told to stop */
 #define STACK_BYTES (1u << 20)
-#define OUTPUT_KEPT 4096 /* bytes that the sandbox keeps: all of it was heard before */
+#define HALF_LINE_MAX 4096 /* bytes of a line that are dropped with its beginning */
+#define OUTPUT_KEPT 4096   /* bytes that the sandbox keeps: all of it was heard before */
 
 struct job {
     struct job *next;
@@ -32,6 +34,7 @@ struct job {
     pthread_t thread;
     atomic_bool cancelled;
     const struct sandbox_port *sandbox;
+    const struct masker *masker;
     struct sandbox_walls walls;
     struct sandbox_command command;
     struct presences *presences;
@@ -42,6 +45,7 @@ struct job {
     struct err err;
     struct buf unread;
     uint64_t dropped;
+    bool cut; /* bytes before `unread` were dropped: it may begin inside a secret */
     struct changes *before;
     struct opened *opened;
     size_t lookers;
@@ -82,6 +86,7 @@ static void on_heard(void *user, struct str bytes)
         bytes.p += over - old;
         bytes.n -= over - old;
         job->dropped += over;
+        job->cut = true;
     }
     buf_str(&job->unread, bytes);
     pthread_mutex_unlock(&job->jobs->lock);
@@ -227,9 +232,12 @@ static struct job *job_new(struct jobs *jobs, const struct tool_context *context
     job->run_id = arena_copy(arena, context->run_id);
     job->agent_no = context->agent_no;
     job->sandbox = context->services->sandbox;
+    job->masker = context->services->masker;
     confined_walls(context, arena, &job->walls);
     job->walls.workspace = fcntl(context->scope->fd, F_DUPFD_CLOEXEC, 0);
     job->walls.workspace_path = arena_copy(arena, job->walls.workspace_path);
+    job->walls.hosts = arena_copy(arena, job->walls.hosts);
+    job->walls.run = job->run_id;
     job->walls.read_paths = copy_paths(arena, context->read_paths, context->read_count);
     const char **argv = arena_alloc(arena, 4 * sizeof *argv);
     argv[0] = "/bin/sh";
@@ -242,6 +250,7 @@ static struct job *job_new(struct jobs *jobs, const struct tool_context *context
                                  .wall_ms = wall_ms,
                                  .output_max = OUTPUT_KEPT,
                                  .cancelled = &job->cancelled,
+                                 .owned_until = context->owned_until,
                                  .heard = on_heard,
                                  .user = job};
     job->presences = tool_memory_presences(context->services->memory);
@@ -334,10 +343,29 @@ static void wait_for_end(struct jobs *jobs, const struct tool_context *context, 
         pthread_cond_broadcast(&jobs->changed);
 }
 
+/* The rest of a line whose beginning was dropped. */
+static void drop_half_line(struct job *job)
+{
+    size_t n = job->unread.n < HALF_LINE_MAX ? job->unread.n : HALF_LINE_MAX;
+    const char *newline = n > 0 ? memchr(job->unread.p, '\n', n) : NULL;
+    size_t half = newline != NULL ? (size_t)(newline + 1 - job->unread.p) : n;
+    if (!job->cut)
+        return;
+    memmove(job->unread.p, job->unread.p + half, job->unread.n + 1 - half); /* with its NUL */
+    job->unread.n -= half;
+    job->dropped += half;
+    job->cut = false;
+}
+
 static void take_look(struct job *job, struct jobs_look *look)
 {
+    drop_half_line(job);
+    /* A secret that may not have come whole waits for the next look. */
+    struct str unread = buf_view(&job->unread);
+    size_t held = job->state == JOB_RUNNING ? masker_pending(job->masker, unread) : 0;
     look->state = job->state;
     look->outcome = job->outcome;
+    job->outcome.contacts = (struct sandbox_contacts){0}; /* told once */
     look->err = job->err;
     look->wall_ms = job->command.wall_ms;
     look->unread = job->unread;
@@ -347,6 +375,10 @@ static void take_look(struct job *job, struct jobs_look *look)
     look->tree = presence_state(job->presences, &job->presence) == PRESENCE_SHARED ? TREE_SHARED
                                                                                    : TREE_ALONE;
     buf_init(&job->unread, look->unread.max);
+    look->unread.n -= held;
+    buf_add(&job->unread, unread.p + look->unread.n, held);
+    if (held > 0)
+        look->unread.p[look->unread.n] = '\0';
     job->dropped = 0;
     job->before = NULL;
     job->opened = NULL;

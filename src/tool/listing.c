@@ -1,6 +1,7 @@
 /* Reads a directory through its descriptor. Runs on a pool thread. Where the file system does
  * not say what kind an entry is, one fstatat per name asks. */
 #include "tool/listing.h"
+#include "base/gitname.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/gitname.h"
 #include "os/scope.h"
 
 #define FIRST_ROOM 64
@@ -68,7 +70,7 @@ int listing_read(struct listing *listing, struct arena *arena, int directory, st
     const struct dirent *entry;
     while ((entry = readdir(stream))) {
         struct str name = str_from(entry->d_name);
-        if (str_is(name, ".") || str_is(name, "..") || scope_is_git(name))
+        if (str_is(name, ".") || str_is(name, "..") || gitname_is_git(name))
             continue;
         if (listing->count == LISTING_MAX) {
             listing->cut = true;

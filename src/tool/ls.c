@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/filename.h"
 #include "tool/arguments.h"
 #include "tool/file.h"
 #include "tool/listing.h"
@@ -15,8 +16,8 @@
 #define DEPTH_MAX 8
 
 static const char schema[] =
-    "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"},"
-    "\"depth\":{\"type\":\"integer\",\"description\":\"Default 1, at most 8\"}}}";
+    "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"},\"depth\":{"
+    "\"type\":\"integer\"}}}";
 
 static const struct argument arguments_known[] = {
     {"path", ARGUMENT_TEXT, ARGUMENT_OPTIONAL, 1, SCOPE_PATH_MAX},
@@ -44,12 +45,12 @@ static bool show_entry(struct walk *walk, int directory, struct str path,
     if (entry->kind == LISTING_FILE &&
         fstatat(directory, entry->name, &status, AT_SYMLINK_NOFOLLOW) == 0)
         snprintf(size, sizeof size, "  %lld bytes", (long long)status.st_size);
-    /* Mending may make three bytes of one. */
-    if (walk->shown == ENTRIES_MAX || 3 * path.n + sizeof size + 20 > tool_room(walk->result)) {
+    if (walk->shown == ENTRIES_MAX ||
+        FILENAME_SHOWN(path.n) + sizeof size + 20 > tool_room(walk->result)) {
         walk->cut = true;
         return false;
     }
-    tool_add_clean(walk->result, path);
+    filename_show(&walk->result->text, path);
     buf_printf(&walk->result->text, "%s%s\n", marks[entry->kind], size);
     walk->shown++;
     return true;
@@ -112,7 +113,7 @@ static void ls_run(const struct tool_context *context, const struct js *argument
         return;
     }
     walk_directory(&walk, directory.fd, str_from(directory.path),
-                   js_get_int(arguments, "depth", 1));
+                   arguments_whole(arguments, "depth", 1));
     close(directory.fd);
     if (tool_cancelled(context)) {
         tool_fail_cancelled(result);

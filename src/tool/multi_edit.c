@@ -7,11 +7,10 @@
 #include "tool/table.h"
 
 static const char schema[] =
-    "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"},"
-    "\"edits\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
-    "\"old_text\":{\"type\":\"string\"},\"new_text\":{\"type\":\"string\"},"
-    "\"replace_all\":{\"type\":\"boolean\"}},\"required\":[\"old_text\",\"new_text\"]}}},"
-    "\"required\":[\"path\",\"edits\"]}";
+    "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"},\"edits\":{"
+    "\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"old_text\":{"
+    "\"type\":\"string\"},\"new_text\":{\"type\":\"string\"},\"replace_all\":{"
+    "\"type\":\"boolean\"}}}}},\"required\":[\"path\",\"edits\"]}";
 
 static const struct argument arguments_known[] = {
     {"path", ARGUMENT_TEXT, ARGUMENT_REQUIRED, 1, SCOPE_PATH_MAX},
@@ -65,10 +64,20 @@ static void multi_edit_run(const struct tool_context *context, const struct js *
         editing_run(context, &editing, prepared, result);
 }
 
+static int multi_edit_preview(const struct tool_context *context, const struct js *arguments,
+                              struct preview *preview, struct tool_result *result)
+{
+    struct editing editing;
+    if (steps_of(arguments, &editing, result) != 0)
+        return -1;
+    return editing_preview(context, arguments, &editing, preview, result);
+}
+
 const struct tool tool_multi_edit = {
     .name = "multi_edit",
-    .description = "Make several edits in one file, all or none, in order.",
+    .description = "Make several edits in one file, all or none.",
     .schema = schema,
     .prepare = multi_edit_prepare,
     .run = multi_edit_run,
+    .preview = multi_edit_preview,
 };

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#include "base/filename.h"
 #include "tool/file.h"
 #include "tool/listing.h"
 #include "tool/result.h"
@@ -92,8 +93,8 @@ int near_fail(const struct tool_context *context, struct str path, const struct 
 
     if (scope_open_dir(context->scope, parent, file_read_allow(context), SCOPE_REFUSE_LINKS,
                        &directory, &ignored) != 0)
-        return ignored.class == ERR_NOT_FOUND ? tool_fail(result, "%s; there is no directory %.*s",
-                                                          err->message, STR_FMT(parent))
+        return ignored.class == ERR_NOT_FOUND ? tool_fail(result, "%s; there is no directory %s",
+                                                          err->message, filename_of(parent).text)
                                               : tool_fail_err(result, err);
     struct arena arena;
     arena_init(&arena);
@@ -102,9 +103,12 @@ int near_fail(const struct tool_context *context, struct str path, const struct 
         count = choose(&listing, asked, best);
     struct buf names;
     buf_init(&names, 4 * SCOPE_PATH_MAX);
-    for (size_t i = 0; i < count; i++)
-        buf_printf(&names, "%s%.*s%s%s", i ? ", " : "", (int)start, path.p, best[i].entry->name,
-                   best[i].entry->kind == LISTING_DIRECTORY ? "/" : "");
+    for (size_t i = 0; i < count; i++) {
+        buf_text(&names, i ? ", " : "");
+        filename_show(&names,
+                      arena_printf(&arena, "%.*s%s%s", (int)start, path.p, best[i].entry->name,
+                                   best[i].entry->kind == LISTING_DIRECTORY ? "/" : ""));
+    }
     if (count > 0 && names.n < 2048)
         tool_fail(result, "%s; did you mean: %.*s", err->message, STR_FMT(buf_view(&names)));
     else

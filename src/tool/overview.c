@@ -4,6 +4,7 @@
  * files. */
 #include <stdlib.h>
 
+#include "base/filename.h"
 #include "tool/arguments.h"
 #include "tool/file.h"
 #include "tool/language.h"
@@ -132,7 +133,7 @@ static void note_content(struct overview *overview, const struct walk_file *file
         buf_init(&said, DESCRIPTION_MAX);
         manifest_describe(manifest, (struct str){text.p, text.n < MANIFEST_MAX ? text.n : 0},
                           &said);
-        utf8_clean(&overview->said, file->path, UTF8_ONE_LINE);
+        filename_show(&overview->said, file->path);
         buf_char(&overview->said, '\n');
         utf8_clean(&overview->said, buf_view(&said), UTF8_LINES);
         overview->manifest_count++;
@@ -346,7 +347,7 @@ static void overview_run(const struct tool_context *context, const struct js *ar
 
 const struct tool tool_overview = {
     .name = "overview",
-    .description = "Summarize a project: languages, layout, entry points, tests, README.",
+    .description = "Summarize a project: languages, layout, entry points, tests.",
     .schema = schema,
     .prepare = NULL,
     .run = overview_run,

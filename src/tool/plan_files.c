@@ -2,6 +2,7 @@
  * .cadre/plans, only for reading, and no link is followed. Runs on a pool thread. */
 #include <unistd.h>
 
+#include "base/filename.h"
 #include "base/path.h"
 #include "tool/arguments.h"
 #include "tool/file.h"
@@ -17,9 +18,10 @@
 #define HEAD_BYTES 4096 /* looked at for a title */
 #define TITLE_CHARACTERS 100
 
-static const char schema[] = "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},"
-                             "\"offset\":{\"type\":\"integer\",\"description\":\"First line\"},"
-                             "\"limit\":{\"type\":\"integer\"}}}";
+static const char schema[] =
+    "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},\"offset\":{"
+    "\"type\":\"integer\"}}}";
+static const char unlisted[] = "{\"limit\":{\"type\":\"integer\"}}";
 
 static const struct argument arguments_known[] = {
     {"name", ARGUMENT_TEXT, ARGUMENT_OPTIONAL, 1, SCOPE_PATH_MAX},
@@ -47,7 +49,7 @@ static enum walk_step visit(void *user, const struct walk_file *file)
     struct stat status;
     char head[HEAD_BYTES + 1] = "";
     if (list->shown == PLANS_SHOWN ||
-        tool_room(list->result) < 3 * file->below.n + 3 * 4 * TITLE_CHARACTERS + 64) {
+        tool_room(list->result) < FILENAME_SHOWN(file->below.n) + 3 * 4 * TITLE_CHARACTERS + 64) {
         list->left++;
         return WALK_ON;
     }
@@ -59,7 +61,7 @@ static enum walk_step visit(void *user, const struct walk_file *file)
     ssize_t n = read(fd, head, HEAD_BYTES);
     head[n > 0 ? n : 0] = '\0';
     close(fd);
-    tool_add_clean(list->result, file->below);
+    filename_show(&list->result->text, file->below);
     buf_printf(&list->result->text, "  %lld bytes  ", (long long)status.st_size);
     tool_add_clean(list->result, title_of(str_from(head)));
     buf_char(&list->result->text, '\n');
@@ -112,8 +114,8 @@ static void read_plan(const struct tool_context *context, const struct js *argum
                    &err) != 0) {
         tool_fail_err(result, &err);
     } else if (!path_within(path, STR(PLANS)) || str_is(path, PLANS)) {
-        tool_fail(result, "%.*s is no plan: plans lie in " PLANS "; use read for other files",
-                  STR_FMT(utf8_cut(path, 200)));
+        tool_fail(result, "%s is no plan: plans lie in " PLANS "; use read for other files",
+                  filename_of(path).text);
     } else if (scope_open_read(context->scope, path, file_read_allow(context), SCOPE_REFUSE_LINKS,
                                &file, &err) == 0) {
         read_show(context, &file, arguments, result);
@@ -143,8 +145,9 @@ static void plan_files_run(const struct tool_context *context, const struct js *
 
 const struct tool tool_plan_files = {
     .name = "plan_files",
-    .description = "List .cadre/plans, or read one plan.",
+    .description = "List .cadre/plans, or read one.",
     .schema = schema,
+    .unlisted = unlisted,
     .prepare = NULL,
     .run = plan_files_run,
 };

@@ -5,6 +5,7 @@
 #include "tool/checks.h"
 #include "tool/file.h"
 #include "tool/memory.h"
+#include "tool/preview.h"
 
 static int open_scope(struct str workspace, const struct str *denied, size_t denied_count,
                       struct scope **out, struct err *err)
@@ -55,6 +56,7 @@ static void close_scope(struct scope *scope)
     free(scope);
 }
 
-const struct tool_port tool_port = {tool_find,  tool_settle,           open_scope,
-                                    open_tree,  close_scope,           tool_load,
-                                    checks_run, tool_memory_end_agent, tool_memory_await_agent};
+const struct tool_port tool_port = {tool_find,    tool_settle,           open_scope,
+                                    open_tree,    close_scope,           tool_load,
+                                    checks_run,   tool_memory_end_agent, tool_memory_await_agent,
+                                    tool_preview, step_preview};

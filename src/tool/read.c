@@ -3,6 +3,7 @@
  * between blocks. */
 #include <unistd.h>
 
+#include "base/filename.h"
 #include "tool/arguments.h"
 #include "tool/file.h"
 #include "tool/near.h"
@@ -13,10 +14,9 @@
 #include "tool/table.h"
 
 static const char schema[] =
-    "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"},"
-    "\"offset\":{\"type\":\"integer\",\"description\":\"First line; -20: last 20\"},"
-    "\"limit\":{\"type\":\"integer\",\"description\":\"Lines; default 2000\"}},"
-    "\"required\":[\"path\"]}";
+    "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"},\"offset\":{"
+    "\"type\":\"integer\",\"description\":\"First line; -20: last 20\"},\"limit\":{"
+    "\"type\":\"integer\"}},\"required\":[\"path\"]}";
 
 static const struct argument arguments_known[] = {
     {"path", ARGUMENT_TEXT, ARGUMENT_REQUIRED, 1, SCOPE_PATH_MAX},
@@ -52,8 +52,8 @@ void read_show(const struct tool_context *context, const struct scope_file *file
     struct err err = ERR_INIT;
     struct source source;
     struct page page = {0};
-    int64_t offset = js_get_int(arguments, "offset", 1);
-    int64_t limit = js_get_int(arguments, "limit", PAGE_LINES);
+    int64_t offset = arguments_whole(arguments, "offset", 1);
+    int64_t limit = arguments_whole(arguments, "limit", PAGE_LINES);
     if (offset == 0) {
         tool_fail(result, "the argument \"offset\" must not be 0: lines are counted from 1, or "
                           "from the end with negative numbers");
@@ -74,10 +74,11 @@ void read_show(const struct tool_context *context, const struct scope_file *file
     } else {
         page_end(&page);
         if (page.shown == 0 && !page.truncated && page_lines(&page) == 0)
-            buf_printf(&result->text, "[%s is empty]\n", file->path);
+            buf_printf(&result->text, "[%s is empty]\n", filename_of(str_from(file->path)).text);
         else if (page.shown == 0 && !page.truncated)
-            tool_fail(result, "%s has only %lld lines; offset=%lld is behind its end", file->path,
-                      (long long)page_lines(&page), (long long)offset);
+            tool_fail(result, "%s has only %lld lines; offset=%lld is behind its end",
+                      filename_of(str_from(file->path)).text, (long long)page_lines(&page),
+                      (long long)offset);
         else
             add_encoding_note(result, source.encoding);
     }
@@ -116,7 +117,7 @@ static void read_run(const struct tool_context *context, const struct js *argume
 
 const struct tool tool_read = {
     .name = "read",
-    .description = "Read a text file with line numbers. Long files come in pages.",
+    .description = "Read a text file with line numbers, long files in pages.",
     .schema = schema,
     .prepare = NULL,
     .run = read_run,

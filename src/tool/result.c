@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/mask.h"
+
 #define ERROR_MAX 4096 /* bytes of one error's text */
 
 void tool_result_start(const struct tool_context *context, struct tool_result *result)
@@ -75,6 +77,19 @@ size_t tool_room(const struct tool_result *result)
     return used >= result->text.max ? 0 : result->text.max - used;
 }
 
+int tool_refuse_mask(const struct tool_context *context, const char *what, struct str text,
+                     struct tool_result *result)
+{
+    struct str mask;
+    if (context->services == NULL || context->services->masker == NULL || !mask_find(text, &mask))
+        return 0;
+    return tool_fail(result,
+                     "%s holds %.*s, which only stands for a secret: the real text is there in the "
+                     "file, and you cannot see it. Nothing was done. Leave the secret where it is: "
+                     "edit the lines around it, or let a command copy or read it from its file",
+                     what, STR_FMT(mask));
+}
+
 void tool_add_clean(struct tool_result *result, struct str text)
 {
     utf8_clean(&result->text, text, UTF8_ONE_LINE);
@@ -102,4 +117,10 @@ void tool_add_modified(const struct tool_context *context, struct tool_result *r
                        struct str path)
 {
     list_add(context->arena, &result->files_modified, &result->modified_count, path);
+}
+
+void tool_add_contact(const struct tool_context *context, struct tool_result *result,
+                      struct str json)
+{
+    list_add(context->arena, &result->contacts, &result->contact_count, json);
 }

@@ -25,9 +25,16 @@ int tool_fail_cancelled(struct tool_result *result);
 bool tool_cancelled(const struct tool_context *context);
 /* Bytes that may still be appended with room left for the notes. */
 size_t tool_room(const struct tool_result *result);
+/* -1 with an error where an argument holds a mask (base/mask.h): it stands for a secret that the model has not seen, so what it asks
+ * for cannot be meant. what: names the argument. */
+NODISCARD int tool_refuse_mask(const struct tool_context *context, const char *what,
+                               struct str text, struct tool_result *result);
 /* Appends text from a file or a directory on one line: mended, without control characters. */
 void tool_add_clean(struct tool_result *result, struct str text);
 void tool_add_read(const struct tool_context *context, struct tool_result *result, struct str path);
+/* A contact over the network, as JSON. */
+void tool_add_contact(const struct tool_context *context, struct tool_result *result,
+                      struct str json);
 void tool_add_modified(const struct tool_context *context, struct tool_result *result,
                        struct str path);
 

@@ -2,6 +2,7 @@
  * thread; looks at `cancelled` between files. */
 #include <stdlib.h>
 
+#include "base/filename.h"
 #include "tool/arguments.h"
 #include "tool/file.h"
 #include "tool/glob.h"
@@ -14,12 +15,11 @@
 #define HELD_MOST (16u << 20) /* bytes of paths that are compared */
 
 static const char schema[] =
-    "{\"type\":\"object\",\"properties\":{"
-    "\"pattern\":{\"type\":\"string\",\"description\":\"Glob: *.c, src/**/*.{c,h}\"},"
-    "\"path\":{\"type\":\"string\"},"
-    "\"sort\":{\"type\":\"string\",\"enum\":[\"newest\",\"name\"]},"
-    "\"ignored\":{\"type\":\"boolean\",\"description\":\"As in grep\"},"
-    "\"max_results\":{\"type\":\"integer\"}},\"required\":[\"pattern\"]}";
+    "{\"type\":\"object\",\"properties\":{\"pattern\":{\"type\":\"string\","
+    "\"description\":\"Like src/**/*.{c,h}\"},\"path\":{\"type\":\"string\"},\"ignored\":{"
+    "\"type\":\"boolean\"}},\"required\":[\"pattern\"]}";
+static const char unlisted[] = "{\"sort\":{\"type\":\"string\",\"enum\":[\"newest\",\"name\"]},"
+                               "\"max_results\":{\"type\":\"integer\"}}";
 
 static const struct argument arguments_known[] = {
     {"pattern", ARGUMENT_TEXT, ARGUMENT_REQUIRED, 1, GLOB_MAX},
@@ -90,9 +90,9 @@ static void show(struct search *search, size_t most, struct tool_result *result)
     size_t shown = 0;
     for (; shown < search->count && shown < most; shown++) {
         struct str path = search->found[shown].path;
-        if (3 * path.n + 2 > tool_room(result)) /* mending makes three bytes of a bad one */
+        if (FILENAME_SHOWN(path.n) + 2 > tool_room(result))
             break;
-        tool_add_clean(result, path);
+        filename_show(&result->text, path);
         buf_char(&result->text, '\n');
     }
     if (search->count == 0 && search->walk.ignored)
@@ -137,7 +137,7 @@ static void search_run(const struct tool_context *context, const struct js *argu
     } else if (walk_run(&search.walk, path, result) == 0) {
         if (search.count)
             qsort(search.found, search.count, sizeof *search.found, sort_functions[sort]);
-        show(&search, (size_t)js_get_int(arguments, "max_results", RESULTS_DEFAULT), result);
+        show(&search, (size_t)arguments_whole(arguments, "max_results", RESULTS_DEFAULT), result);
     }
     free(search.found);
     arena_release(&search.arena);
@@ -145,8 +145,9 @@ static void search_run(const struct tool_context *context, const struct js *argu
 
 const struct tool tool_search = {
     .name = "search",
-    .description = "Find files by name, newest first.",
+    .description = "Find files by glob, newest first.",
     .schema = schema,
+    .unlisted = unlisted,
     .prepare = NULL,
     .run = search_run,
 };

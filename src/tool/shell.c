@@ -4,9 +4,11 @@
 
 #include "tool/arguments.h"
 #include "tool/confined.h"
+#include "tool/contacts.h"
 #include "tool/jobs.h"
 #include "tool/memory.h"
 #include "tool/opened.h"
+#include "tool/preview.h"
 #include "tool/reads.h"
 #include "tool/result.h"
 #include "tool/table.h"
@@ -17,12 +19,12 @@
 #define WAIT_MAX_MS 600000
 
 static const char schema[] =
-    "{\"type\":\"object\",\"properties\":{\"command\":{\"type\":\"string\"},"
-    "\"timeout_ms\":{\"type\":\"integer\",\"description\":\"Default 120000\"},"
-    "\"background\":{\"type\":\"boolean\",\"description\":\"Return a job number at once\"},"
-    "\"job\":{\"type\":\"integer\",\"description\":\"In place of command: show state and new "
-    "output\"},\"wait_ms\":{\"type\":\"integer\",\"description\":\"Wait for the job\"},"
-    "\"stop\":{\"type\":\"boolean\",\"description\":\"Kill the job\"}}}";
+    "{\"type\":\"object\",\"properties\":{\"command\":{\"type\":\"string\"},\"timeout_ms\":{"
+    "\"type\":\"integer\",\"description\":\"Default 120000\"},\"background\":{"
+    "\"type\":\"boolean\",\"description\":\"Return a job number\"},\"job\":{"
+    "\"type\":\"integer\",\"description\":\"Instead of command: new output of a job\"},"
+    "\"wait_ms\":{\"type\":\"integer\",\"description\":\"For the job\"},\"stop\":{"
+    "\"type\":\"boolean\",\"description\":\"Kill the job\"}}}";
 
 static const struct argument arguments_known[] = {
     {"command", ARGUMENT_TEXT, ARGUMENT_OPTIONAL, 1, COMMAND_MAX},
@@ -84,7 +86,7 @@ static void run_command(const struct tool_context *context, const struct js *arg
 {
     struct str command = arena_copy(context->arena, js_get_str(arguments, "command"));
     const char *const argv[] = {"/bin/sh", "-c", command.p, NULL};
-    int64_t wanted = js_get_int(arguments, "timeout_ms", TIMEOUT_DEFAULT_MS);
+    int64_t wanted = arguments_whole(arguments, "timeout_ms", TIMEOUT_DEFAULT_MS);
     struct confined_run run = {.argv = argv, .wall_ms = confined_wall(context, wanted)};
     if (confined_run(context, &run, result) == 0) {
         const struct sandbox_outcome *outcome = &run.outcome;
@@ -95,7 +97,9 @@ static void run_command(const struct tool_context *context, const struct js *arg
         confined_end(outcome, run.wall_ms, &result->text);
         advise(outcome, run.wall_ms, wanted, &result->text);
         buf_text(&result->text, outcome->output_bytes == 0 ? ", no output\n" : "\n");
-        confined_output(result, buf_view(&outcome->output), outcome->output_bytes, SIZE_MAX);
+        contacts_tell(context, &outcome->contacts, result);
+        confined_output(context, result, buf_view(&outcome->output), outcome->output_bytes,
+                        SIZE_MAX);
         confined_changes(context, run.before, run.after, run.tree, result);
     }
     confined_release(&run);
@@ -108,7 +112,7 @@ static void start_job(const struct tool_context *context, const struct js *argum
 {
     struct err err = ERR_INIT;
     int64_t number = 0;
-    int64_t wall = confined_wall(context, js_get_int(arguments, "timeout_ms", TIMEOUT_MAX_MS));
+    int64_t wall = confined_wall(context, arguments_whole(arguments, "timeout_ms", TIMEOUT_MAX_MS));
     if (confined_ready(context, result) != 0)
         return;
     if (tool_cancelled(context)) {
@@ -147,12 +151,16 @@ static void tell_look(const struct tool_context *context, int64_t number,
         buf_text(&result->text, "stopped; all of its processes were killed");
     else
         confined_end(&look->outcome, look->wall_ms, &result->text);
+    if (look->state == JOB_ENDED)
+        confined_refused(context, &look->outcome, result);
     uint64_t printed = look->dropped + look->unread.n;
     buf_text(&result->text, printed == 0 ? ", no new output\n" : "\n");
+    if (look->state == JOB_ENDED)
+        contacts_tell(context, &look->outcome.contacts, result);
     if (look->dropped > 0)
         buf_printf(&result->text, "[the first %llu bytes since the last look were not kept]\n",
                    (unsigned long long)look->dropped);
-    confined_output(result, buf_view(&look->unread), printed, SIZE_MAX);
+    confined_output(context, result, buf_view(&look->unread), printed, SIZE_MAX);
 }
 
 static void look_at_job(const struct tool_context *context, const struct js *arguments,
@@ -160,11 +168,11 @@ static void look_at_job(const struct tool_context *context, const struct js *arg
 {
     struct err err = ERR_INIT;
     struct jobs_look look;
-    int64_t number = js_get_int(arguments, "job", 0);
+    int64_t number = arguments_whole(arguments, "job", 0);
     if (confined_ready(context, result) != 0)
         return;
     struct jobs *jobs = tool_memory_jobs(context->services->memory);
-    int64_t wait = confined_wall(context, js_get_int(arguments, "wait_ms", 0));
+    int64_t wait = confined_wall(context, arguments_whole(arguments, "wait_ms", 0));
     int failed = js_get_bool(arguments, "stop", false)
                      ? jobs_stop(jobs, context, number, &look, &err)
                      : jobs_look(jobs, context, number, wait, &look, &err);
@@ -187,7 +195,8 @@ static void shell_run(const struct tool_context *context, const struct js *argum
 {
     (void)prepared;
     tool_result_start(context, result);
-    if (check(arguments, result) != 0)
+    if (check(arguments, result) != 0 ||
+        tool_refuse_mask(context, "command", js_get_str(arguments, "command"), result) != 0)
         return;
     if (is_given(arguments, "job"))
         look_at_job(context, arguments, result);
@@ -197,13 +206,36 @@ static void shell_run(const struct tool_context *context, const struct js *argum
         run_command(context, arguments, result);
 }
 
+static int shell_preview(const struct tool_context *context, const struct js *arguments,
+                         struct preview *preview, struct tool_result *result)
+{
+    if (check(arguments, result) != 0)
+        return -1;
+    if (is_given(arguments, "job")) {
+        preview_add(
+            context, preview,
+            js_get_bool(arguments, "stop", false) ? "kills the job" : "looks at the job",
+            arena_printf(context->arena, "%lld", (long long)arguments_whole(arguments, "job", 0)));
+    } else {
+        preview_add(context, preview, "command", js_get_str(arguments, "command"));
+        if (js_get_bool(arguments, "background", false))
+            preview_add(context, preview, "in the background",
+                        STR("yes: it runs on while the agent goes on"));
+        if (is_given(arguments, "timeout_ms"))
+            preview_add(context, preview, "time",
+                        arena_printf(context->arena, "%lld ms",
+                                     (long long)arguments_whole(arguments, "timeout_ms", 0)));
+    }
+    preview_walls(context, preview);
+    return 0;
+}
+
 const struct tool tool_shell = {
     .name = "shell",
-    .description =
-        "Run a /bin/sh command in a sandbox, without input. Returns exit code, output, changed "
-        "files.",
+    .description = "Run a /bin/sh command in a sandbox, without input.",
     .schema = schema,
     .pace = TOOL_LONG,
     .prepare = NULL,
     .run = shell_run,
+    .preview = shell_preview,
 };

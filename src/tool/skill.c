@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <unistd.h>
 
+#include "base/filename.h"
 #include "tool/arguments.h"
 #include "tool/file.h"
 #include "tool/front_matter.h"
@@ -109,13 +110,13 @@ static void list_files(const struct tool_context *context, const struct scope *s
         struct str name = str_from(listing.entries[i].name);
         if (str_is(name, "SKILL.md"))
             continue;
-        if (shown == FILES_SHOWN || 3 * name.n + 8 > tool_room(result)) {
+        if (shown == FILES_SHOWN || FILENAME_SHOWN(name.n) + 8 > tool_room(result)) {
             buf_text(&result->text, ", …");
             break;
         }
         buf_text(&result->text,
                  shown++ == 0 ? "[files of this skill, to read with the argument file: " : ", ");
-        tool_add_clean(result, name);
+        filename_show(&result->text, name);
         buf_text(&result->text, listing.entries[i].kind == LISTING_DIRECTORY ? "/" : "");
     }
     buf_text(&result->text, shown > 0 ? "]\n" : "");
@@ -151,7 +152,7 @@ static void load(const struct tool_context *context, const struct scope *scope,
     struct buf content;
     struct str asked = js_get_str(arguments, "file"), path, block, text;
     const struct scope_allow allow = {&skill->place, 1};
-    int64_t offset = js_get_int(arguments, "offset", 0);
+    int64_t offset = arguments_whole(arguments, "offset", 0);
     bool main_file = asked.n == 0;
     if (scope_path(scope, context->arena, skill->place, main_file ? STR("SKILL.md") : asked, &path,
                    &err) != 0 ||
@@ -165,7 +166,8 @@ static void load(const struct tool_context *context, const struct scope *scope,
     if (file_load(context, &file, TEXT_MAX, &content, &err) != 0) {
         tool_fail_err(result, &err);
     } else if (content.n > 0 && memchr(content.p, '\0', content.n)) {
-        tool_fail(result, "%s is a binary file of %zu bytes", file.path, content.n);
+        tool_fail(result, "%s is a binary file of %zu bytes", filename_of(str_from(file.path)).text,
+                  content.n);
     } else {
         text = buf_view(&content);
         if (main_file)

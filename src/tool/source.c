@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include "base/filename.h"
 #include "tool/file.h"
 
 #define BLOCK (64u << 10)
@@ -12,8 +13,9 @@ static int refuse_binary(const struct scope_file *file, struct str head, struct 
 {
     const char *kind = text_binary_kind(head);
     return err_set(err, ERR_USAGE,
-                   "%s is a binary file (%lld bytes%s%s) and cannot be shown as text", file->path,
-                   (long long)file->status.st_size, kind ? ", " : "", kind ? kind : "");
+                   "%s is a binary file (%lld bytes%s%s) and cannot be shown as text",
+                   filename_of(str_from(file->path)).text, (long long)file->status.st_size,
+                   kind ? ", " : "", kind ? kind : "");
 }
 
 static int decode_whole(struct source *source, struct str bytes, struct buf *text)
@@ -53,7 +55,8 @@ static int start_stream(struct source *source, struct err *err)
     char head[TEXT_LOOK];
     ssize_t n = pread(source->file->fd, head, sizeof head, 0);
     if (n < 0)
-        return err_set(err, ERR_IO, "%s cannot be read", source->file->path);
+        return err_set(err, ERR_IO, "%s cannot be read",
+                       filename_of(str_from(source->file->path)).text);
     source->encoding = text_detect((struct str){head, (size_t)n});
     if (source->encoding == TEXT_BINARY)
         return refuse_binary(source->file, (struct str){head, (size_t)n}, err);
@@ -123,7 +126,8 @@ int source_rewind(struct source *source, struct err *err)
         return 0;
     text_decoder_init(&source->decoder, source->encoding);
     if (lseek(source->file->fd, 0, SEEK_SET) != 0)
-        return err_set(err, ERR_IO, "%s cannot be read from its start", source->file->path);
+        return err_set(err, ERR_IO, "%s cannot be read from its start",
+                       filename_of(str_from(source->file->path)).text);
     return 0;
 }
 

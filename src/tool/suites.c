@@ -8,6 +8,7 @@
 #include "os/scope.h"
 #include "tool/file.h"
 #include "tool/listing.h"
+#include "tool/preview.h"
 
 #define MARKER_MAX (1u << 20) /* bytes of a file that is looked into */
 
@@ -181,15 +182,21 @@ static bool is_there(const struct tool_context *context, const char *marker)
     return strchr(marker, '*') != NULL ? has_match(context, place) : is_file(context, place);
 }
 
-static bool says_so(const struct tool_context *context, const struct suite *suite)
+/* The text of a marker; -1 where it is not there, is too long, or a pattern. */
+static int load_marker(const struct tool_context *context, const struct suite *suite,
+                       struct buf *text)
 {
-    struct err err = ERR_INIT;
-    struct buf text;
+    struct err ignored = ERR_INIT;
     struct tool_context wide = *context;
     wide.max_result = MARKER_MAX;
+    return file_text(&wide, place_of(context, suite->marker), text, &ignored);
+}
+
+static bool says_so(const struct tool_context *context, const struct suite *suite)
+{
+    struct buf text;
     buf_init(&text, 4 * (size_t)MARKER_MAX);
-    bool found = tool_load(&wide, place_of(context, suite->marker), &text, &err) == 0 &&
-                 suite->means(buf_view(&text));
+    bool found = load_marker(context, suite, &text) == 0 && suite->means(buf_view(&text));
     buf_release(&text);
     return found;
 }
@@ -204,4 +211,39 @@ const struct suite *suite_find(const struct tool_context *context)
             return suite;
     }
     return NULL;
+}
+
+/* What npm and its kin run for "test", in this order. */
+static void add_scripts(const struct tool_context *context, struct str text,
+                        struct preview *preview)
+{
+    static const char *const names[] = {"pretest", "test", "posttest"};
+    struct err ignored = ERR_INIT;
+    struct js *package = js_parse(text, &ignored);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct str script = js_get_str(js_get(package, "scripts"), names[i]);
+        if (script.n > 0)
+            preview_add(context, preview, arena_printf(context->arena, "script \"%s\"", names[i]).p,
+                        script);
+    }
+    js_free(package);
+}
+
+void suite_preview(const struct tool_context *context, const struct suite *suite,
+                   struct preview *preview)
+{
+    struct str place = place_of(context, suite->marker);
+    struct buf text;
+    buf_init(&text, 4 * (size_t)MARKER_MAX);
+    if (load_marker(context, suite, &text) == 0) {
+        struct hash hash = hash_of(buf_view(&text));
+        char hex[HASH_HEX + 1];
+        hash_hex(&hash, hex);
+        if (suite->means == has_test_script)
+            add_scripts(context, buf_view(&text), preview);
+        place = arena_printf(context->arena, "%.*s of the project (content %.16s)", STR_FMT(place),
+                             hex);
+    }
+    preview_add(context, preview, "set by", place);
+    buf_release(&text);
 }

@@ -22,5 +22,8 @@ extern const size_t suite_count;
 
 /* The first suite of the table that fits the call's working directory, or NULL. */
 const struct suite *suite_find(const struct tool_context *context);
+/* Adds which file defines the command, as it is now, and what it says where that is short to tell. */
+void suite_preview(const struct tool_context *context, const struct suite *suite,
+                   struct preview *preview);
 
 #endif

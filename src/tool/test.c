@@ -4,6 +4,8 @@
 #include "base/path.h"
 #include "tool/arguments.h"
 #include "tool/confined.h"
+#include "tool/contacts.h"
+#include "tool/preview.h"
 #include "tool/result.h"
 #include "tool/suites.h"
 #include "tool/table.h"
@@ -17,10 +19,9 @@
 #define SHOWN_FAILED 8000
 
 static const char schema[] =
-    "{\"type\":\"object\",\"properties\":{"
-    "\"filter\":{\"type\":\"string\",\"description\":\"Test names, as the runner takes them\"},"
-    "\"path\":{\"type\":\"string\"},"
-    "\"timeout_ms\":{\"type\":\"integer\",\"description\":\"Default 600000\"}}}";
+    "{\"type\":\"object\",\"properties\":{\"filter\":{\"type\":\"string\","
+    "\"description\":\"Test names\"},\"path\":{\"type\":\"string\"},\"timeout_ms\":{"
+    "\"type\":\"integer\"}}}";
 
 static const struct argument arguments_known[] = {
     {"filter", ARGUMENT_TEXT, ARGUMENT_OPTIONAL, 1, FILTER_MAX},
@@ -30,6 +31,7 @@ static const struct argument arguments_known[] = {
 
 struct plan {
     const char *script;
+    const struct suite *suite; /* NULL: the config's own command */
     struct str filter, path;
     int64_t wanted_ms;
 };
@@ -75,6 +77,7 @@ static int find_plan(const struct tool_context *context, struct plan *plan,
                          plan->filter.n > 0 && (suite == NULL || (suite->takes & SUITE_FILTER) == 0)
                              ? "filter"
                              : "path");
+    plan->suite = suite;
     plan->script = suite != NULL ? suite->script : arena_copy(context->arena, configured).p;
     return 0;
 }
@@ -88,7 +91,7 @@ static void tell(const struct tool_context *context, const struct confined_run *
     struct buf clean;
     bool passed = outcome->end == SANDBOX_EXITED && outcome->code == 0;
     buf_init(&clean, 3 * outcome->output.n + 64);
-    confined_clean(&clean, buf_view(&outcome->output));
+    confined_text(context, &clean, buf_view(&outcome->output));
     verdict_read(buf_view(&clean), &verdict);
     if (!passed)
         result->kind = RESULT_ERROR;
@@ -101,30 +104,42 @@ static void tell(const struct tool_context *context, const struct confined_run *
     if (plan->filter.n > 0 || plan->path.n > 0)
         buf_printf(out, "arguments: \"%.*s\" \"%.*s\"\n", STR_FMT(plan->filter),
                    STR_FMT(plan->path));
+    contacts_tell(context, &outcome->contacts, result);
     if (!passed && verdict.line_count > 0)
         buf_text(out, "lines that tell of failures:\n");
     for (size_t i = 0; !passed && i < verdict.line_count; i++)
         if (verdict.lines[i].n + 8 < tool_room(result))
             buf_printf(out, "  %.*s\n", STR_FMT(verdict.lines[i]));
     buf_text(out, outcome->output_bytes > 0 ? "output:\n" : "no output\n");
-    confined_output(result, buf_view(&outcome->output), outcome->output_bytes,
+    confined_output(context, result, buf_view(&outcome->output), outcome->output_bytes,
                     passed ? SHOWN_PASSED : SHOWN_FAILED);
     confined_changes(context, run->before, run->after, run->tree, result);
     buf_release(&clean);
+}
+
+/* -1 with the error in the result. */
+static int plan_of(const struct tool_context *context, const struct js *arguments,
+                   struct plan *plan, struct tool_result *result)
+{
+    *plan =
+        (struct plan){.filter = js_get_str(arguments, "filter"),
+                      .path = js_get_str(arguments, "path"),
+                      .wanted_ms = arguments_whole(arguments, "timeout_ms", TIMEOUT_DEFAULT_MS)};
+    if (arguments_check(arguments, arguments_known,
+                        sizeof arguments_known / sizeof arguments_known[0], result) != 0 ||
+        confined_ready(context, result) != 0 || check_filter(plan->filter, result) != 0 ||
+        check_path(context, &plan->path, result) != 0 || find_plan(context, plan, result) != 0)
+        return -1;
+    return 0;
 }
 
 static void test_run(const struct tool_context *context, const struct js *arguments,
                      const struct tool_prepared *prepared, struct tool_result *result)
 {
     (void)prepared;
-    struct plan plan = {.filter = js_get_str(arguments, "filter"),
-                        .path = js_get_str(arguments, "path"),
-                        .wanted_ms = js_get_int(arguments, "timeout_ms", TIMEOUT_DEFAULT_MS)};
+    struct plan plan;
     tool_result_start(context, result);
-    if (arguments_check(arguments, arguments_known,
-                        sizeof arguments_known / sizeof arguments_known[0], result) != 0 ||
-        confined_ready(context, result) != 0 || check_filter(plan.filter, result) != 0 ||
-        check_path(context, &plan.path, result) != 0 || find_plan(context, &plan, result) != 0)
+    if (plan_of(context, arguments, &plan, result) != 0)
         return;
     plan.filter = arena_copy(context->arena, plan.filter);
     plan.path = arena_copy(context->arena, plan.path);
@@ -141,6 +156,25 @@ static void test_run(const struct tool_context *context, const struct js *argume
     confined_release(&run);
 }
 
+static int test_preview(const struct tool_context *context, const struct js *arguments,
+                        struct preview *preview, struct tool_result *result)
+{
+    struct plan plan;
+    if (plan_of(context, arguments, &plan, result) != 0)
+        return -1;
+    preview_add(context, preview, "command", str_from(plan.script));
+    if (plan.filter.n > 0)
+        preview_add(context, preview, "$1 (filter)", plan.filter);
+    if (plan.path.n > 0)
+        preview_add(context, preview, "$2 (path)", plan.path);
+    if (plan.suite != NULL)
+        suite_preview(context, plan.suite, preview);
+    else
+        preview_add(context, preview, "set by", context->services->test_origin);
+    preview_walls(context, preview);
+    return 0;
+}
+
 const struct tool tool_test = {
     .name = "test",
     .description = "Run the project's tests. Returns counts and failures.",
@@ -148,4 +182,5 @@ const struct tool tool_test = {
     .pace = TOOL_LONG,
     .prepare = NULL,
     .run = test_run,
+    .preview = test_preview,
 };

@@ -15,9 +15,9 @@
 #define ERROR_TEXT 500 /* bytes that are shown of a page that reports an error */
 
 static const char schema[] =
-    "{\"type\":\"object\",\"properties\":{\"url\":{\"type\":\"string\"},"
-    "\"offset\":{\"type\":\"integer\",\"description\":\"Byte to go on from\"},"
-    "\"limit\":{\"type\":\"integer\",\"description\":\"Bytes\"}},\"required\":[\"url\"]}";
+    "{\"type\":\"object\",\"properties\":{\"url\":{\"type\":\"string\"},\"offset\":{"
+    "\"type\":\"integer\",\"description\":\"Byte to go on from\"}},\"required\":[\"url\"]}";
+static const char unlisted[] = "{\"limit\":{\"type\":\"integer\"}}";
 
 static const struct argument arguments_known[] = {
     {"url", ARGUMENT_TEXT, ARGUMENT_REQUIRED, 1, WEB_URL_MAX},
@@ -100,7 +100,7 @@ static void web_fetch_run(const struct tool_context *context, const struct js *a
         .max_bytes = BODY_MAX,
         .cancelled = context->cancelled,
     };
-    int64_t offset = js_get_int(arguments, "offset", 0);
+    int64_t offset = arguments_whole(arguments, "offset", 0);
     tell(context, request.url);
     webpage_init(&page);
     if (web_get(&request, &answer, &err) != 0 || webpage_read(&answer, &page, &err) != 0)
@@ -111,15 +111,16 @@ static void web_fetch_run(const struct tool_context *context, const struct js *a
         tool_fail(result, "offset %" PRId64 " is behind the end: the page's text has %zu bytes",
                   offset, page.text.n);
     else
-        show(&answer, &page, offset, js_get_int(arguments, "limit", 0), result);
+        show(&answer, &page, offset, arguments_whole(arguments, "limit", 0), result);
     webpage_release(&page);
     buf_release(&answer.body);
 }
 
 const struct tool tool_web_fetch = {
     .name = "web_fetch",
-    .description = "Fetch a page, HTML as Markdown, long pages in parts.",
+    .description = "Fetch a page as Markdown, long ones in parts.",
     .schema = schema,
+    .unlisted = unlisted,
     .pace = TOOL_LONG,
     .prepare = NULL,
     .run = web_fetch_run,

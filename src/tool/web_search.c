@@ -202,7 +202,7 @@ static void web_search_run(const struct tool_context *context, const struct js *
                           "or tavily) and, for searxng, tools.web_search.url");
         return;
     }
-    int64_t count = js_get_int(arguments, "count", RESULTS_DEFAULT);
+    int64_t count = arguments_whole(arguments, "count", RESULTS_DEFAULT);
     ask(&asking, services->web.search_url, services->web.search_key, js_get_str(arguments, "query"),
         count);
     struct web_request request = {

@@ -2,6 +2,7 @@
  * be; run writes only while the file is still what prepare saw. Runs on a pool thread. */
 #include "tool/arguments.h"
 #include "tool/file.h"
+#include "tool/preview.h"
 #include "tool/result.h"
 #include "tool/table.h"
 
@@ -21,6 +22,7 @@ static int write_prepare(const struct tool_context *context, const struct js *ar
     tool_result_start(context, result);
     if (arguments_check(arguments, arguments_known,
                         sizeof arguments_known / sizeof arguments_known[0], result) != 0 ||
+        tool_refuse_mask(context, "content", js_get_str(arguments, "content"), result) != 0 ||
         file_path(context, arguments, &path, result) != 0 ||
         file_look(context, path, prepared, NULL, result) != 0)
         return -1;
@@ -47,10 +49,30 @@ static void write_run(const struct tool_context *context, const struct js *argum
     place_close(&place);
 }
 
+static int write_preview(const struct tool_context *context, const struct js *arguments,
+                         struct preview *preview, struct tool_result *result)
+{
+    struct tool_prepared prepared = {.path = STR_NONE};
+    struct buf content;
+    struct str path;
+    buf_init(&content, FILE_BUFFER_MAX);
+    int failed = arguments_check(arguments, arguments_known,
+                                 sizeof arguments_known / sizeof arguments_known[0], result) != 0 ||
+                 file_path(context, arguments, &path, result) != 0 ||
+                 file_look(context, path, &prepared, &content, result) != 0;
+    if (!failed)
+        preview_change(context, preview, prepared.path,
+                       prepared.before == FILE_PRESENT ? buf_view(&content) : STR_NONE,
+                       js_get_str(arguments, "content"));
+    buf_release(&content);
+    return failed ? -1 : 0;
+}
+
 const struct tool tool_write = {
     .name = "write",
     .description = "Create or replace a whole file. For small changes use edit.",
     .schema = schema,
     .prepare = write_prepare,
     .run = write_run,
+    .preview = write_preview,
 };
