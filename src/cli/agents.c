@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/trust.h"
+#include "cli/typed.h"
 #include "os/clock.h"
 
 int agents_open(struct agents *agents, struct invocation *invocation, struct err *err)
@@ -158,25 +159,27 @@ enum exit_code agents_write(struct agents *agents, struct str type, struct str i
 int agents_read_file(struct str name, struct buf *out, struct err *err)
 {
     int fd = STDIN_FILENO, result = -1;
-    char path[4096];
-    if (name.n >= sizeof path)
-        return err_set(err, ERR_USAGE, "the file's name is too long");
-    memcpy(path, name.p, name.n);
-    path[name.n] = '\0';
-    if (!str_is(name, "-") && (fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
-        return err_set(err, ERR_USAGE, "%s: %s", path, strerror(errno));
+    struct arena arena;
+    struct str path;
+    arena_init(&arena);
+    if (!str_is(name, "-") && typed_path(&arena, name, &path, err) != 0)
+        goto out;
+    if (!str_is(name, "-") && (fd = open(path.p, O_RDONLY | O_CLOEXEC)) < 0) {
+        err_set(err, ERR_USAGE, "%.*s: %s", STR_FMT(name), strerror(errno));
+        goto out;
+    }
     for (;;) {
         char piece[4096];
         ssize_t n = read(fd, piece, sizeof piece);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {
-            err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
+            err_set(err, ERR_IO, "%.*s: %s", STR_FMT(name), strerror(errno));
             break;
         }
         buf_add(out, piece, (size_t)n);
         if (out->n > RECORD_VALUE_MAX || out->failed) {
-            err_set(err, ERR_USAGE, "%s has more than %d bytes", path, RECORD_VALUE_MAX);
+            err_set(err, ERR_USAGE, "%.*s has more than %d bytes", STR_FMT(name), RECORD_VALUE_MAX);
             break;
         }
         if (n == 0) {
@@ -184,8 +187,10 @@ int agents_read_file(struct str name, struct buf *out, struct err *err)
             break;
         }
     }
-    if (fd != STDIN_FILENO)
+out:
+    if (fd > STDIN_FILENO)
         close(fd);
+    arena_release(&arena);
     return result;
 }
 

@@ -1,6 +1,7 @@
 /* See apply.h. What a run worked on stands in its log: the root's tree, and what that started from. */
 #include "cli/apply.h"
 
+#include "base/filename.h"
 #include "os/clock.h"
 
 /* The root's tree, from the last event that told of one. */
@@ -58,7 +59,7 @@ int apply_run(const struct apply *apply, struct arena *arena, struct apply_outco
     struct str id = id_str(&apply->run_id);
     struct known row = {.arena = arena};
     struct root root = {.arena = arena};
-    if (apply->store->ops->run(apply->store, id, clock_now_ms(), take_row, &row, err) != 0 ||
+    if (apply->store->ops->run(apply->store, id, clock_boottime_ms(), take_row, &row, err) != 0 ||
         apply->store->ops->read(apply->store, id, 0, 0, 0, take_tree, &root, err) != 0)
         return -1;
     *outcome = (struct apply_outcome){.workspace = row.workspace};
@@ -115,7 +116,7 @@ static void print_json(struct output *output, const struct apply *apply,
         jw_key(&w, "files");
         jw_array(&w);
         for (size_t i = 0; i < applied->files.count; i++)
-            jw_str(&w, applied->files.items[i]);
+            jw_str(&w, str_from(filename_of(applied->files.items[i]).text));
         jw_end_array(&w);
     }
     jw_end_object(&w);
@@ -130,7 +131,7 @@ static void print_refusal(struct output *output, const struct apply *apply,
     output_error(output, "%s: %.*s", words[apply->direction][applied->outcome].text,
                  STR_FMT(applied->reason));
     for (size_t i = 0; i < applied->files.count; i++)
-        output_error(output, "in the way: %.*s", STR_FMT(applied->files.items[i]));
+        output_error(output, "in the way: %s", filename_of(applied->files.items[i]).text);
     output_error(output, "by hand, in %.*s: %.*s", STR_FMT(outcome->workspace),
                  STR_FMT(applied->command));
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "cli/agents.h"
+#include "cli/asked.h"
 #include "core/contract/contract.h"
 
 static enum exit_code run(struct invocation *invocation);
@@ -36,6 +37,7 @@ struct explained {
     struct settings *settings;
     struct settings config, defaults;
     struct delegation request;
+    struct asked asked;
     struct contract root, child;
     const struct role *role;
 };
@@ -140,7 +142,26 @@ static const char *network_source(const struct explained *x)
 {
     if (!str_eq(x->child.permissions.network, x->root.permissions.network))
         return x->role ? "role" : "profile";
-    return setting_source(x->settings->network, x->defaults.network);
+    return str_eq(x->settings->network, x->defaults.network) ? "built-in" : "config";
+}
+
+static const char *modes_source(const struct explained *x)
+{
+    return x->settings->override_count > 0 ? "mode and config" : "mode";
+}
+
+static const char *schema_source(const struct explained *x)
+{
+    return x->request.schema.p != NULL         ? "profile"
+           : x->child.outputs.schema.p != NULL ? "role"
+                                               : "not set";
+}
+
+static const char *checks_source(const struct explained *x)
+{
+    return x->request.checks.state == LIST_SET ? "profile"
+           : x->child.outputs.checks.n == 0    ? "not set"
+                                               : "config";
 }
 
 static bool sets(const struct model_params *params, const char *key)
@@ -178,6 +199,7 @@ static const struct value_row rows[] = {
     {"model", "allowed_models", model_source, NULL},
     {"permissions", "mode", mode_source, NULL},
     {"permissions", "allowed_tools", tools_source, NULL},
+    {"permissions", "tool_modes", modes_source, NULL},
     {"permissions", "skills", skills_source, NULL},
     {"permissions", "mcp_servers", skills_source, NULL},
     {"permissions", "read_paths", NULL, "parent"},
@@ -193,6 +215,8 @@ static const struct value_row rows[] = {
     {"execution", "working_directory", NULL, "parent"},
     {"isolation", "strategy", NULL, "built-in"},
     {"outputs", "gate", gate_source, NULL},
+    {"outputs", "schema", schema_source, NULL},
+    {"outputs", "checks", checks_source, NULL},
 };
 
 /* --- the contract ---------------------------------------------------------------------------------------------- */
@@ -215,6 +239,8 @@ static int fill_agent(struct explained *x, const struct plane *plane, struct str
     x->request.allowed_models = models.allowed_models;
     x->request.allowed_tools = tool_normal_list(&x->arena, &found->profile.allowed_tools);
     x->request.profile_id = found->profile.id;
+    x->request.prompt = found->profile.system_prompt;
+    x->request.schema = found->profile.output_schema;
     x->request.params = agent_profile_params(&found->profile);
     x->request.agent_id = agent->agent_id;
     x->request.skills =
@@ -229,17 +255,15 @@ static int fill_agent(struct explained *x, const struct plane *plane, struct str
 static int derive(struct explained *x, const struct plane *plane, struct str name, struct err *err)
 {
     struct facts facts = {.run_id = STR("RUN"),
-                          .agent_id = STR("ROOT"),
+                          .parent_agent_id = STR("ROOT"),
+                          .agent_id = STR("CHILD"),
                           .workspace_path = STR("."),
                           .remaining_tokens = UNLIMITED,
                           .remaining_cost_nano = UNLIMITED,
                           .remaining_wall_ms = UNLIMITED,
-                          .asker = ASKER_ROOT};
-    struct delegation request;
-    delegation_init(&request, DOOR_ROOT);
-    request.task = STR("the root's task");
-    if (contract_root(&x->arena, x->settings, &request, &facts, &x->root, err) != 0)
-        return -1;
+                          .ordinal = 1,
+                          .asker = x->asked.asker};
+    x->root = x->asked.root;
     delegation_init(&x->request, DOOR_SPAWN_AGENT);
     x->request.task = STR("the child's task");
     x->role = role_find(name);
@@ -247,10 +271,6 @@ static int derive(struct explained *x, const struct plane *plane, struct str nam
         x->request.role = name;
     else if (fill_agent(x, plane, name, err) != 0)
         return -1;
-    facts.parent_agent_id = facts.agent_id;
-    facts.agent_id = STR("CHILD");
-    facts.ordinal = 1;
-    facts.asker = ASKER_CHILD;
     return contract_derive(&x->arena, &x->root, &x->request, &facts, x->settings, &x->child, err);
 }
 
@@ -310,6 +330,36 @@ static void show(struct output *output, const struct explained *x, const struct 
         show_row(output, x, "execution.budget", key.p, value, budget_source(x, key.p));
 }
 
+/* What a call of each tool would meet here and now. */
+static void show_calls(struct output *output, const struct explained *x)
+{
+    const struct list *tools = &x->child.permissions.allowed_tools;
+    for (size_t i = 0; i < tools->n; i++) {
+        struct err ignored = ERR_INIT;
+        struct call_facts facts = asked_facts(&x->asked, &x->child, tools->items[i]);
+        enum permission value = contract_tool_mode(&x->child, tools->items[i]);
+        struct buf key, text, source;
+        if (value == PERMIT_ALLOW)
+            continue;
+        buf_init(&key, 256);
+        buf_init(&text, 256);
+        buf_init(&source, 512);
+        buf_str(&key, tools->items[i]);
+        json_quote(&text, str_from(asked_word(&x->asked, &x->child, tools->items[i])));
+        buf_printf(&source, "%s, in %s, walls %s, network %s, answers from %s",
+                   permission_text(value),
+                   facts.place == PLACE_TREE ? "a tree of cadre's" : "the user's files",
+                   facts.walls == WALLS_UP ? "up" : "not all up",
+                   facts.network == NETWORK_NONE ? "none" : "some", asker_text(facts.asker));
+        struct js *word = js_parse(buf_view(&text), &ignored);
+        show_row(output, x, "calls", key.p, word, source.p);
+        js_free(word);
+        buf_release(&key);
+        buf_release(&text);
+        buf_release(&source);
+    }
+}
+
 static enum exit_code run(struct invocation *invocation)
 {
     struct wire_request request = {.need = WIRE_MODEL, .workspace = STR_NONE};
@@ -328,9 +378,11 @@ static enum exit_code run(struct invocation *invocation)
         x.settings = &x.config;
         for (size_t i = 0; i < agents.plane.registry.count; i++)
             list_add(&x.arena, &x.config.agent_ids, agents.plane.registry.agents[i].agent_id);
-        if (derive(&x, &agents.plane, invocation->arguments.operands[0], &err) == 0) {
+        if (asked_open(&x.asked, x.settings, &x.arena, &invocation->output, wire, &err) == 0 &&
+            derive(&x, &agents.plane, invocation->arguments.operands[0], &err) == 0) {
             struct js *contract = js_parse(x.child.json, &err);
             show(&invocation->output, &x, contract);
+            show_calls(&invocation->output, &x);
             js_free(contract);
         }
     }

@@ -98,6 +98,31 @@ static int profile_id_of(struct agents *agents, struct str text, struct str *id,
         "_ . : -");
 }
 
+/* A tool that nothing offers would never be there, and its name is a mistake.. */
+static int check_tools(struct agents *agents, struct str text, struct err *err)
+{
+    const struct list *known = &wire_config(agents->wire)->settings.available_tools;
+    struct err ignored = ERR_INIT;
+    struct js *value = js_parse(text, &ignored);
+    const struct js *tools = js_get(value, "allowed_tools");
+    int result = 0;
+    for (size_t i = 0; i < js_count(tools) && result == 0; i++) {
+        struct str name = js_str(js_at(tools, i));
+        struct buf names;
+        if (name.p == NULL || list_has(known, tool_normal_name(name)))
+            continue;
+        buf_init(&names, 4096);
+        for (size_t k = 0; k < known->n; k++)
+            buf_printf(&names, "%s%.*s", k > 0 ? ", " : "", STR_FMT(known->items[k]));
+        result = err_set(err, ERR_USAGE,
+                         "allowed_tools[%zu]: there is no tool \"%.*s\"; the tools are: %.*s", i,
+                         (int)(name.n < 64 ? name.n : 64), name.p, STR_FMT(buf_view(&names)));
+        buf_release(&names);
+    }
+    js_free(value);
+    return result;
+}
+
 static enum exit_code put(struct invocation *invocation)
 {
     struct agents agents;
@@ -111,6 +136,7 @@ static enum exit_code put(struct invocation *invocation)
     buf_init(&value, RECORD_VALUE_MAX + 8192);
     int result = agents_read_file(invocation->arguments.operands[0], &value, &err) != 0 ||
                          profile_id_of(&agents, buf_view(&value), &id, &err) != 0 ||
+                         check_tools(&agents, buf_view(&value), &err) != 0 ||
                          agents_version(&agents, RECORD_PROFILE, id, &present, &err) != 0 ||
                          agents_expected(&agents, 0, &expected, &err) != 0
                      ? -1

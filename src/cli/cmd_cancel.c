@@ -1,4 +1,7 @@
 /* `cadre cancel`: asks a run to wind down, whichever process it lives in. */
+#include <string.h>
+#include <time.h>
+
 #include "cli/command.h"
 #include "cli/drive.h"
 #include "cli/history.h"
@@ -8,7 +11,7 @@
 static enum exit_code run(struct invocation *invocation);
 
 static const struct option options[] = {
-    {"now", NULL, "if no process works on the run, take it over and wind it down"},
+    {"now", NULL, "return when the run has ended; take it over where no process works on it"},
     OPTIONS_COMMON,
     OPTION_END,
 };
@@ -55,14 +58,54 @@ static enum exit_code wind_down(struct invocation *invocation, struct history *h
         .wire = history->wire,
         .kind = DRIVE_RESUME,
         .run_id = history->run_id,
-        .model = row->model,
         .source = STR("the run's own record"),
-        .cap_nano = UNLIMITED,
         .timeout_ms = UNLIMITED,
     };
     enum exit_code code = drive_run(invocation, &drive);
     /* Cancelled is what was asked for. */
     return code == EXIT_CODE_CANCELLED ? EXIT_CODE_DONE : code;
+}
+
+static enum exit_code fail_late(struct invocation *invocation, const struct history *history,
+                                const struct stored_run *row)
+{
+    struct err err = ERR_INIT;
+    err_set(
+        &err, ERR_RETRY,
+        "run %s was told to wind down, but process %.*s, which owns it, has not ended it in 30 "
+        "seconds; it may be stopped: continue it (`kill -CONT`) or end it (`kill -9`), then try "
+        "again",
+        history->run_id.text, (int)strcspn(row->owner.p, "-"), row->owner.p);
+    return command_fail(invocation, &err);
+}
+
+#define NOW_MS 30000 /* for the process that owns the run to end it */
+#define LOOK_MS 50
+
+/* It was told, and may be dead, dying or stopped all the same: the message alone ends nothing. */
+static enum exit_code see_it_end(struct invocation *invocation, struct history *history)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
+    struct err err = ERR_INIT;
+    enum exit_code code = EXIT_CODE_DONE;
+    for (int64_t until = clock_monotonic_ms() + NOW_MS;;) {
+        struct history_run row;
+        bool late = clock_monotonic_ms() >= until, over = true;
+        if (history_run(history, &row, &err) != 0)
+            code = command_fail(invocation, &err);
+        else if (row.run.finished_at >= 0)
+            say(invocation, history, "ended", "is wound down");
+        else if (row.run.owner.n == 0)
+            code = wind_down(invocation, history, &row.run);
+        else if (late)
+            code = fail_late(invocation, history, &row.run);
+        else
+            over = false;
+        history_run_release(&row);
+        if (over)
+            return code;
+        nanosleep(&pause, NULL);
+    }
 }
 
 static enum exit_code run(struct invocation *invocation)
@@ -81,8 +124,10 @@ static enum exit_code run(struct invocation *invocation)
         say(invocation, &history, "ended", "has already ended");
     } else if (inbox_send(history.store, wire_config(history.wire)->store_path,
                           id_str(&history.run_id), STR("cancel"), STR("{}"), workspace->user_id,
-                          clock_now_ms(), &delivery, &err) != 0) {
+                          clock_now_ms(), clock_boottime_ms(), &delivery, &err) != 0) {
         code = command_fail(invocation, &err);
+    } else if (delivery == INBOX_DELIVERED && arguments_has(&invocation->arguments, "now")) {
+        code = see_it_end(invocation, &history);
     } else if (delivery == INBOX_DELIVERED) {
         say(invocation, &history, "sent", "is told to wind down");
     } else if (arguments_has(&invocation->arguments, "now")) {

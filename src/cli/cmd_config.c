@@ -1,4 +1,6 @@
 /* `cadre config`: the table of its parts, and `config check`: what the config says in the end, or what is wrong with it. */
+#include "cli/allowed.h"
+#include "cli/asked.h"
 #include "cli/command.h"
 #include "cli/wire.h"
 
@@ -38,7 +40,9 @@ const struct command cmd_config = {
     .run = run,
 };
 
-static void print_json(struct output *output, const struct config *config)
+/* asked: NULL where no run could be started with this config. */
+static void print_json(struct output *output, const struct config *config,
+                       const struct asked *asked, const struct allowed *allowed)
 {
     struct buf line;
     struct jw w;
@@ -55,6 +59,12 @@ static void print_json(struct output *output, const struct config *config)
     jw_end_array(&w);
     jw_key(&w, "settings");
     settings_print(&config->settings, &w);
+    if (asked != NULL) {
+        jw_key(&w, "calls");
+        asked_json(asked, &w);
+    }
+    jw_key(&w, "always");
+    allowed_json(allowed, &w);
     jw_end_object(&w);
     output_json(output, &line);
     buf_release(&line);
@@ -79,15 +89,28 @@ static enum exit_code check(struct invocation *invocation)
         request.flags.config_file = arguments->operands[0];
     if (wire_open(&request, &wire, &err) != 0)
         return command_fail(invocation, &err);
+    struct arena arena;
+    struct asked asked;
+    struct allowed allowed;
+    struct err ignored = ERR_INIT;
+    arena_init(&arena);
+    allowed_open(&allowed, wire_config(wire), wire_workspace(wire)->path);
+    bool runs = asked_open(&asked, &wire_config(wire)->settings, &arena, &invocation->output, wire,
+                           &ignored) == 0;
     if (invocation->output.format == OUTPUT_JSON) {
-        print_json(&invocation->output, wire_config(wire));
+        print_json(&invocation->output, wire_config(wire), runs ? &asked : NULL, &allowed);
     } else {
         struct buf text;
         buf_init(&text, (size_t)16 << 20);
         config_describe(wire_config(wire), &text);
+        if (runs)
+            asked_text(&asked, &text);
+        allowed_text(&allowed, &text);
         output_clean(&invocation->output, buf_view(&text), UTF8_LINES);
         buf_release(&text);
     }
+    allowed_release(&allowed);
+    arena_release(&arena);
     wire_close(wire);
     return EXIT_CODE_DONE;
 }

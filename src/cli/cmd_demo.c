@@ -1,6 +1,5 @@
 /* `cadre demo`: shows the guarantees at work. The commands are real child processes of this program, in a temporary directory; only the
  * model is scripted. Exit code 0 means that every guarantee it names was seen to hold. */
-#include <signal.h>
 #include <stdlib.h>
 
 #include "base/json.h"
@@ -99,8 +98,6 @@ static enum exit_code run(struct invocation *invocation)
         abort();
     demo->invocation = invocation;
     demo->output = &invocation->output;
-    /* Whoever reads along may leave: the temporary directory is still cleaned up. */
-    signal(SIGPIPE, SIG_IGN);
     demo_hold_signals();
     if (invocation->output.format == OUTPUT_TEXT)
         output_print(

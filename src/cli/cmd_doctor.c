@@ -123,6 +123,21 @@ static void check_config(struct patient *patient, struct finding *finding)
         find(finding, VERDICT_OK, "%zu files read", wire_config(patient->wire)->file_count);
 }
 
+/* The guards of the store that are gone: the first ones by name. */
+struct guards {
+    char names[160];
+    size_t count;
+};
+
+static void guard_broken(void *user, const char *guard, enum guard_state state)
+{
+    struct guards *guards = user;
+    size_t n = strlen(guards->names);
+    if (guards->count++ < 3)
+        snprintf(guards->names + n, sizeof guards->names - n, "%s%s%s", n > 0 ? ", " : "", guard,
+                 state == GUARD_CHANGED ? " (changed)" : "");
+}
+
 /* The file's header says whether it is in WAL mode; FULL is asserted at every opening. */
 static void check_store(struct patient *patient, struct finding *finding)
 {
@@ -134,7 +149,10 @@ static void check_store(struct patient *patient, struct finding *finding)
         find(finding, VERDICT_FAIL, "%s", err.message);
         return;
     }
+    struct guards guards = {.count = 0};
     int checked = store->ops->check(store, &err);
+    if (checked == 0)
+        checked = store->ops->guards(store, guard_broken, &guards, &err);
     store->ops->close(store);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd >= 0 ? read(fd, header, sizeof header) : -1;
@@ -142,6 +160,12 @@ static void check_store(struct patient *patient, struct finding *finding)
         close(fd);
     if (checked != 0)
         find(finding, VERDICT_FAIL, "%s", err.message);
+    else if (guards.count > 0)
+        find(finding, VERDICT_FAIL,
+             "%s does not refuse changes any more: %zu of its guards are missing or changed (%s%s)."
+             " Another program can have changed it: check the runs with `cadre verify RUN`, and "
+             "restore the store from a backup",
+             path, guards.count, guards.names, guards.count > 3 ? ", …" : "");
     else if (n == sizeof header && header[18] == 2 && header[19] == 2)
         find(finding, VERDICT_OK, "%s opens, is whole, WAL with FULL sync", path);
     else
@@ -335,6 +359,7 @@ struct walls_seen {
     struct finding *finding;
     struct buf held; /* names */
     size_t attacks, failed;
+    bool without_namespaces; /* they cannot be made here */
 };
 
 static void see_wall(void *user, const struct services_wall *wall)
@@ -344,17 +369,23 @@ static void see_wall(void *user, const struct services_wall *wall)
         [WALL_BROKEN] = "IT GOT THROUGH",
         [WALL_OLD_KERNEL] =
             "it got through: this kernel is too old for the wall (docs/security.md)",
+        [WALL_OPEN] =
+            "not tried: it needs the wall \"namespaces\", which is off (docs/security.md)",
         [WALL_STOPS_ITS_TWIN] = "not tried: what is harmless fails too",
         [WALL_NOT_BUILT] = "not tried",
     };
     struct walls_seen *seen = user;
     struct finding line;
-    enum verdict verdict = wall->state == WALL_HOLDS        ? VERDICT_OK
-                           : wall->state == WALL_OLD_KERNEL ? VERDICT_WARN
-                                                            : VERDICT_FAIL;
+    enum verdict verdict = wall->state == WALL_HOLDS ? VERDICT_OK
+                           : wall->state == WALL_OLD_KERNEL || wall->state == WALL_OPEN
+                               ? VERDICT_WARN
+                               : VERDICT_FAIL;
     bool holds = verdict == VERDICT_OK;
     bool tells = wall->state == WALL_STOPS_ITS_TWIN || wall->state == WALL_NOT_BUILT;
     seen->attacks++;
+    seen->without_namespaces |=
+        wall->state == WALL_NOT_BUILT &&
+        strstr(wall->why, "the wall \"namespaces\" cannot be built") != NULL;
     find(&line, verdict, "%s: to %s: %s%s%s", wall->wall, wall->attack, texts[wall->state],
          tells ? ": " : "", tells ? wall->why : "");
     if (!holds && (seen->failed++ == 0 || verdict == VERDICT_FAIL))
@@ -363,6 +394,16 @@ static void see_wall(void *user, const struct services_wall *wall)
         report(seen->patient->output, "wall", &line);
     else if (holds)
         buf_printf(&seen->held, "%s%s", seen->held.n > 0 ? ", " : "", wall->wall);
+}
+
+static void add_remedy(struct finding *finding)
+{
+    struct buf remedy;
+    struct finding broken = *finding;
+    buf_init(&remedy, sizeof finding->text);
+    services_remedy(&remedy);
+    find(finding, VERDICT_FAIL, "%.700s. Remedy: %.*s", broken.text, STR_FMT(buf_view(&remedy)));
+    buf_release(&remedy);
 }
 
 static void check_walls(struct patient *patient, struct finding *finding)
@@ -379,6 +420,8 @@ static void check_walls(struct patient *patient, struct finding *finding)
         find(finding, VERDICT_OK,
              "%.*s: an attack on each failed and its harmless twin works (--walls tries all)",
              STR_FMT(buf_view(&seen.held)));
+    if (seen.without_namespaces)
+        add_remedy(finding);
     for (size_t i = 0; i < sizeof config->sandbox.walls / sizeof config->sandbox.walls[0]; i++)
         if (config->sandbox.walls[i].off)
             find(finding, VERDICT_WARN, "the config turned off the wall \"%s\" (docs/security.md)",

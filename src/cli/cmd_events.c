@@ -114,7 +114,7 @@ static enum exit_code run(struct invocation *invocation)
     struct timeline timeline = {.invocation = invocation, .history = &history};
     const struct arguments *arguments = &invocation->arguments;
     struct err err = ERR_INIT;
-    if (history_open(&history, invocation, &err) != 0)
+    if (history_open_reading(&history, invocation, &err) != 0)
         return command_fail(invocation, &err);
     if (arguments_has(arguments, "full"))
         timeline.payload = PAYLOAD_SHOWN;

@@ -8,6 +8,7 @@
 
 #include "cli/planned.h"
 #include "cli/starting.h"
+#include "cli/typed.h"
 
 enum exit_code plan_make(struct invocation *invocation);
 
@@ -19,24 +20,24 @@ static bool is_empty_file(const char *path)
 }
 
 /* The file is claimed before anything is spent: what is there stays, unless --force says otherwise. */
-static int claim(const struct arguments *arguments, struct str name, int *fd, struct err *err)
+static int claim(const struct arguments *arguments, struct arena *arena, struct str *path, int *fd,
+                 struct err *err)
 {
-    char path[4096];
+    struct str name = arguments_value(arguments, "output");
     int flags = O_WRONLY | O_CREAT | O_CLOEXEC;
     *fd = -1;
     if (name.p == NULL)
         return 0;
-    if (name.n == 0 || name.n >= sizeof path)
-        return err_set(err, ERR_USAGE, "--output: the file's name is empty or too long");
-    memcpy(path, name.p, name.n);
-    path[name.n] = '\0';
-    bool taken = arguments_has(arguments, "force") || is_empty_file(path);
-    *fd = open(path, flags | (taken ? 0 : O_EXCL), 0666);
+    if (typed_path(arena, name, path, err) != 0)
+        return err_prefix(err, "--output");
+    bool taken = arguments_has(arguments, "force") || is_empty_file(path->p);
+    *fd = open(path->p, flags | (taken ? 0 : O_EXCL), 0666);
     if (*fd >= 0)
         return 0;
     if (errno == EEXIST)
-        return err_set(err, ERR_USAGE, "%s is there already; --force writes over it", path);
-    return err_set(err, ERR_USAGE, "%s: %s", path, strerror(errno));
+        return err_set(err, ERR_USAGE, "%.*s is there already; --force writes over it",
+                       STR_FMT(name));
+    return err_set(err, ERR_USAGE, "%.*s: %s", STR_FMT(name), strerror(errno));
 }
 
 static int write_all(int fd, struct str text, struct err *err)
@@ -104,21 +105,16 @@ static enum exit_code deliver(void *user, const struct id *run_id)
 }
 
 /* A file that was made for a plan and has none is taken away again. */
-static void give_back(struct str name)
+static void give_back(struct str path)
 {
-    char path[4096];
-    if (name.n >= sizeof path)
-        return;
-    memcpy(path, name.p, name.n);
-    path[name.n] = '\0';
-    if (is_empty_file(path))
-        unlink(path);
+    if (is_empty_file(path.p))
+        unlink(path.p);
 }
 
 enum exit_code plan_make(struct invocation *invocation)
 {
     const struct arguments *arguments = &invocation->arguments;
-    struct str name = arguments_value(arguments, "output"), goal;
+    struct str path = STR_NONE, goal;
     struct wire *wire = NULL;
     struct arena arena;
     struct buf input;
@@ -128,7 +124,7 @@ enum exit_code plan_make(struct invocation *invocation)
     arena_init(&arena);
     buf_init(&input, TASK_MAX);
     if (starting_task(arguments->operands[0], &input, &goal, &err) != 0 ||
-        claim(arguments, name, &fd, &err) != 0) {
+        claim(arguments, &arena, &path, &fd, &err) != 0) {
         code = command_fail(invocation, &err);
         goto out;
     }
@@ -144,7 +140,7 @@ enum exit_code plan_make(struct invocation *invocation)
         code = drive_run(invocation, &drive);
     }
     if (fd >= 0 && code != EXIT_CODE_DONE)
-        give_back(name);
+        give_back(path);
 out:
     if (fd >= 0)
         close(fd);

@@ -29,7 +29,7 @@ const struct command cmd_replay = {
 /* Exit codes: 0 all was decided again and is alike, 1 something differs, 2 other rules decided at least a part of it. */
 static enum exit_code code_of(const struct verify_report *report)
 {
-    if (report->problem[0] != '\0')
+    if (report->finding_count > 0)
         return EXIT_CODE_FAILED;
     return report->not_compared > 0 ? EXIT_CODE_USAGE : EXIT_CODE_DONE;
 }
@@ -49,7 +49,7 @@ static void print_json(struct output *output, const struct history *history,
     jw_kint(&w, "inputs", (int64_t)report->inputs);
     jw_kint(&w, "not_compared", (int64_t)report->not_compared);
     jw_kint(&w, "bad_seq", (int64_t)report->bad_seq);
-    jw_ktext(&w, "problem", report->problem);
+    jw_ktext(&w, "problem", report->findings[0].text);
     jw_end_object(&w);
     output_json(output, &line);
     buf_release(&line);
@@ -61,7 +61,7 @@ static enum exit_code run(struct invocation *invocation)
     struct verify_report report = {0};
     struct output *output = &invocation->output;
     struct err err = ERR_INIT;
-    if (history_open(&history, invocation, &err) != 0)
+    if (history_open_reading(&history, invocation, &err) != 0)
         return command_fail(invocation, &err);
     int result = replay_run(history.store, id_str(&history.run_id), &report, &err);
     enum exit_code code = code_of(&report);
@@ -82,7 +82,7 @@ static enum exit_code run(struct invocation *invocation)
                      (unsigned)EVENT_VERSION, (unsigned)report.other_rules);
     else if (result == 0)
         output_error(output, "run %s replays differently at event %llu: %s", history.run_id.text,
-                     (unsigned long long)report.bad_seq, report.problem);
+                     (unsigned long long)report.bad_seq, report.findings[0].text);
     history_close(&history);
     if (result != 0)
         return command_fail(invocation, &err);

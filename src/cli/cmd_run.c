@@ -20,6 +20,7 @@ static const struct option options[] = {
     {"output-schema", "FILE", "a JSON Schema that the answer must match"},
     {"apply", NULL, "take the result over into your checkout when the run completed"},
     {"quiet", NULL, "print nothing but the answer"},
+    {"deltas", NULL, "with --json: also lines with the text of answers as it comes in"},
     OPTIONS_MODEL,
     OPTIONS_COMMON,
     OPTION_END,
@@ -42,12 +43,17 @@ const struct command cmd_run = {
         "(docs/plans.md) and\n"
         "needs no task. Steps run side by side where they can, each in a tree of its own, and are "
         "merged and reviewed.\n"
-        "Children change files only under --mode auto or dangerous. A step that needs approval "
-        "asks on the terminal;\n"
-        "`cadre approve` answers from anywhere.\n"
-        "Ctrl-C winds the run down in order. A second Ctrl-C stops the process at once; `cadre "
-        "resume` then finishes\n"
-        "the winding down.",
+        "Children change files without a question under --mode auto or dangerous; under safe a "
+        "person is asked for each\n"
+        "change, and where nobody is at a terminal it is refused (docs/modes.md). A step that "
+        "needs "
+        "approval asks on the\n"
+        "terminal; `cadre approve` answers from anywhere.\n"
+        "Ctrl-C, SIGTERM and SIGHUP park the run: requests are aborted, commands are killed, "
+        "nothing that was done is lost,\n"
+        "and the exit code is 75. A second one ends the process at once. `cadre resume` goes on; "
+        "`cadre cancel --now` gives\n"
+        "the run up.",
     .example = "cadre run \"Summarise README.md\"",
     .options = options,
     .operand_max = 1,
@@ -146,8 +152,7 @@ static enum exit_code carry_out(struct invocation *invocation, const struct orde
     if (starting_open(invocation, &wire, &err) != 0)
         return command_fail(invocation, &err);
     if (order->plan.p != NULL)
-        planned_warn(&invocation->output, &wire_config(wire)->settings,
-                     questions_asker(&invocation->output), order->steps);
+        planned_warn(&invocation->output, wire, order->steps);
     if (arguments_has(arguments, "dry-run")) {
         windows_ask(wire);
         code = dryrun_show(invocation, wire, order->task, order->steps);
@@ -155,6 +160,7 @@ static enum exit_code carry_out(struct invocation *invocation, const struct orde
         struct drive drive = starting_drive(wire, order->task);
         drive.volume = arguments_has(arguments, "quiet") ? DRIVE_QUIET : DRIVE_SHOWN;
         drive.output_schema = order->schema.n > 0 ? buf_view(&order->schema) : STR_NONE;
+        drive.lines = arguments_has(arguments, "deltas") ? DRIVE_DELTAS : DRIVE_EVENTS;
         drive.plan = order->plan;
         drive.result = arguments_has(arguments, "apply") ? DRIVE_APPLIES : DRIVE_LEAVES_RESULT;
         code = drive_run(invocation, &drive);

@@ -18,8 +18,10 @@ const struct command cmd_runs = {
     .summary = "list runs, newest first",
     .usage = "[--status STATUS] [--limit N]",
     .details = "A run is stopped when it has not ended and no process works on it: `cadre resume` "
-               "goes on with it. In JSON it\n"
-               "is one that is running and has no owner.",
+               "goes on with it. One\n"
+               "that is parked stopped in order, by a signal or because its provider did not "
+               "answer; `cadre resume` goes on with it,\n"
+               "too.",
     .example = "cadre runs --limit 5",
     .options = options,
     .run = run,
@@ -43,7 +45,7 @@ static void list_json(struct listing *listing, const struct stored_run *run_row,
     jw_object(&w);
     jw_ktext(&w, "type", "run");
     jw_kstr(&w, "run_id", run_row->run_id);
-    jw_kstr(&w, "status", run_row->status);
+    jw_kstr(&w, "status", history_status(&listing->history, run_row));
     jw_kstr(&w, "task", run_row->task);
     jw_kstr(&w, "model", run_row->model);
     jw_kstr(&w, "workspace_path", run_row->workspace_path);
@@ -56,10 +58,11 @@ static void list_json(struct listing *listing, const struct stored_run *run_row,
     jw_kint(&w, "children", run_row->children);
     jw_kint(&w, "children_open", run_row->children_open);
     jw_key(&w, "cost_usd");
-    if (js_kind(js_get(result, "cost_usd")) == JS_ABSENT)
+    double cost = js_real(js_get(result, "cost_usd"), -1);
+    if (cost < 0)
         jw_null(&w);
     else
-        jw_real(&w, js_real(js_get(result, "cost_usd"), 0));
+        jw_real(&w, cost);
     jw_key(&w, "owner");
     struct str owner = history_owner(&listing->history, run_row);
     if (owner.n > 0)
@@ -69,14 +72,6 @@ static void list_json(struct listing *listing, const struct stored_run *run_row,
     jw_end_object(&w);
     output_json(listing->output, &line);
     buf_release(&line);
-}
-
-/* A run that no process works on stands still until somebody resumes it. */
-static struct str shown_status(const struct listing *listing, const struct stored_run *run_row)
-{
-    bool abandoned =
-        str_is(run_row->status, "running") && history_owner(&listing->history, run_row).n == 0;
-    return abandoned ? STR("stopped") : run_row->status;
 }
 
 static void list_line(struct listing *listing, const struct stored_run *run_row,
@@ -93,7 +88,7 @@ static void list_line(struct listing *listing, const struct stored_run *run_row,
                      "STARTED", "TIME", "COST", "CHILDREN", "TASK");
     text_column(&line, run_row->run_id, ID_LENGTH, ellipsis);
     buf_text(&line, "  ");
-    text_column(&line, shown_status(listing, run_row), 9, ellipsis);
+    text_column(&line, history_status(&listing->history, run_row), 9, ellipsis);
     buf_text(&line, "  ");
     text_date(&line, run_row->started_at);
     text_duration(&cell, end - run_row->started_at);
@@ -115,7 +110,8 @@ static int list_one(void *user, const struct stored_run *run_row)
 {
     struct listing *listing = user;
     struct err ignored = ERR_INIT;
-    if (listing->status.p != NULL && !str_eq(listing->status, shown_status(listing, run_row)))
+    if (listing->status.p != NULL &&
+        !str_eq(listing->status, history_status(&listing->history, run_row)))
         return 0;
     struct js *result =
         run_row->result_json.n > 0 ? js_parse(run_row->result_json, &ignored) : NULL;
@@ -153,14 +149,18 @@ static enum exit_code run(struct invocation *invocation)
                               .task_columns = columns > 130 ? columns - 92 : 40};
     struct history *history = &listing.history;
     if (arguments_number(&invocation->arguments, "limit", 1, 1000000, 20, &limit, &err) != 0 ||
-        check_status(status, &err) != 0 || history_open(history, invocation, &err) != 0)
+        check_status(status, &err) != 0)
         return command_fail(invocation, &err);
     listing.status = status;
     listing.limit = (size_t)limit;
+    int result = history_open_reading(history, invocation, &err);
     /* Whether a run is stopped is not in its row: which rows count is known when they are read. */
-    int result = history->store->ops->runs(history->store,
+    if (result == 0)
+        result = history->store->ops->runs(history->store,
                                            str_is(status, "stopped") ? STR("running") : status, 0,
-                                           clock_now_ms(), list_one, &listing, &err);
+                                           clock_boottime_ms(), list_one, &listing, &err);
+    else if (err.class == ERR_NOT_FOUND)
+        result = 0; /* no store, no runs */
     if (result == 0 && listing.count == 0 && status.p != NULL &&
         invocation->output.format == OUTPUT_TEXT)
         output_print(&invocation->output, "No run is %.*s.\n", STR_FMT(status));

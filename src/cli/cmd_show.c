@@ -1,5 +1,6 @@
 /* `cadre show`: one run, as a person wants to read it. */
 #include "cli/command.h"
+#include "cli/ending.h"
 #include "cli/history.h"
 #include "cli/text.h"
 #include "core/report/report.h"
@@ -54,18 +55,30 @@ static void show_times(struct output *output, const struct stored_run *row)
 static void show_spending(struct output *output, const struct js *result)
 {
     struct buf text;
-    double cost = js_real(js_get(result, "cost_usd"), -1);
     if (js_kind(result) != JS_OBJECT)
         return;
     buf_init(&text, 256);
-    if (cost > 0) {
-        text_dollars(&text, cost);
+    if (text_spent(&text, result))
         buf_text(&text, ", ");
-    }
     text_tokens(&text, js_get_int(result, "tokens", 0));
     buf_printf(&text, " tokens, %lld tool calls of the root",
                (long long)js_get_int(result, "tool_calls", 0));
     show_field(output, "spent", buf_view(&text));
+    buf_release(&text);
+}
+
+static void show_refused(struct output *output, const struct js *result)
+{
+    const struct js *refused = js_get(result, "refused"), *reasons = js_get(refused, "reasons");
+    int64_t count = js_get_int(refused, "count", 0);
+    struct buf text;
+    if (count == 0)
+        return;
+    buf_init(&text, 65536);
+    buf_printf(&text, "%lld call%s", (long long)count, count == 1 ? "" : "s");
+    for (size_t i = 0; i < js_count(reasons); i++)
+        buf_printf(&text, "%s%.*s", i == 0 ? ": " : "; ", STR_FMT(js_str(js_at(reasons, i))));
+    show_field(output, "refused", buf_view(&text));
     buf_release(&text);
 }
 
@@ -91,6 +104,25 @@ static void show_input(struct output *output, const struct run *folded)
     buf_release(&text);
 }
 
+static void show_notices(struct output *output, const struct run *folded)
+{
+    const struct str *notices = NULL;
+    size_t count = folded != NULL ? run_notices(folded, &notices) : 0;
+    for (size_t i = 0; i < count; i++)
+        show_field(output, "notice", notices[i]);
+}
+
+static void add_notices(struct jw *w, const struct run *folded)
+{
+    const struct str *notices;
+    size_t count = run_notices(folded, &notices);
+    jw_key(w, "notices");
+    jw_array(w);
+    for (size_t i = 0; i < count; i++)
+        jw_str(w, notices[i]);
+    jw_end_array(w);
+}
+
 /* " 72 % cached", where that was told. */
 static void add_cached(struct buf *line, const struct run *folded, size_t no)
 {
@@ -112,7 +144,7 @@ struct ends {
     struct arena arena;
     struct end {
         struct str status, summary;
-        int64_t tokens, tool_calls;
+        int64_t tokens, tool_calls, refused;
     } * of;
     size_t count;
 };
@@ -131,6 +163,7 @@ static int take_end(void *user, const struct stored_event *event)
         .summary = arena_copy(&ends->arena, js_get_str(result, "summary")),
         .tokens = js_get_int(result, "tokens", 0),
         .tool_calls = js_get_int(result, "tool_calls", 0),
+        .refused = js_get_int(js_get(result, "refused"), "count", 0),
     };
     js_free(payload);
     return 0;
@@ -165,6 +198,8 @@ static void show_children(struct output *output, const struct history_agents *ag
             buf_printf(&line, " %3lld calls  ", (long long)end->tool_calls);
             text_tokens(&line, end->tokens);
             buf_text(&line, " tokens");
+            if (end->refused > 0)
+                buf_printf(&line, "  %lld refused", (long long)end->refused);
             add_cached(&line, folded, i);
         }
         struct str text = agent->error.n > 0 ? agent->error : end->summary;
@@ -183,7 +218,6 @@ static void show_text(struct output *output, const struct stored_run *row, const
 {
     struct str response = js_get_str(result, "response");
     struct str outcome = js_get_str(result, "status");
-    bool running = str_is(row->status, "running");
     show_field(output, "run", row->run_id);
     show_field(output, "task", row->task);
     show_field(output, "status", row->status);
@@ -197,7 +231,9 @@ static void show_text(struct output *output, const struct stored_run *row, const
         show_field(output, "branch", js_get_str(result, "branch"));
     show_times(output, row);
     show_spending(output, result);
+    show_refused(output, result);
     show_input(output, folded);
+    show_notices(output, folded);
     output_print(output, "%-10s %llu, head %s\n", "events", (unsigned long long)row->last_seq,
                  head);
     show_children(output, agents, ends, folded);
@@ -205,12 +241,12 @@ static void show_text(struct output *output, const struct stored_run *row, const
         output_print(output, "\n");
         output_clean(output, response, UTF8_LINES);
     }
-    if (running && row->owner.n > 0) {
+    if (str_is(row->status, "running")) {
         output_print(output, "\nIt is at work in another process (");
         output_clean(output, row->owner, UTF8_ONE_LINE);
         output_print(output, "). Follow it: cadre events %.*s --follow\n", STR_FMT(row->run_id));
-    } else if (running || str_is(row->status, "parked")) {
-        output_print(output, "\nNo process works on it. Go on with: cadre resume %.*s\n",
+    } else if (str_is(row->status, "stopped") || str_is(row->status, "parked")) {
+        output_print(output, "\nNo process works on it; " ENDING_CHOICES "\n", STR_FMT(row->run_id),
                      STR_FMT(row->run_id));
     } else {
         bool can_be_applied =
@@ -265,6 +301,7 @@ static void show_json(struct output *output, const struct stored_run *row,
     if (folded != NULL) {
         struct report_input input = report_input_of_run(folded);
         add_input(&w, &input);
+        add_notices(&w, folded);
     }
     jw_kraw(&w, "result", row->result_json.n > 0 ? row->result_json : STR("null"));
     jw_end_object(&w);
@@ -304,7 +341,7 @@ static enum exit_code run(struct invocation *invocation)
     struct err err = ERR_INIT;
     struct js *result = NULL;
     enum exit_code code = EXIT_CODE_DONE;
-    if (history_open(&history, invocation, &err) != 0)
+    if (history_open_reading(&history, invocation, &err) != 0)
         return command_fail(invocation, &err);
     if (arguments_has(&invocation->arguments, "report")) {
         code = show_report(invocation, &history);

@@ -22,8 +22,9 @@ const struct command cmd_tree = {
 };
 
 static const char *const state_words[TREE_STATE_COUNT] = {
-    [TREE_WAITING] = "waiting", [TREE_WORKING] = "working", [TREE_ASKING] = "asking",
-    [TREE_DONE] = "done",       [TREE_FAILED] = "failed",   [TREE_CANCELLED] = "cancelled",
+    [TREE_WAITING] = "waiting",     [TREE_WORKING] = "working", [TREE_ASKING] = "asking",
+    [TREE_DONE] = "done",           [TREE_REFUSED] = "done",    [TREE_FAILED] = "failed",
+    [TREE_CANCELLED] = "cancelled",
 };
 
 static void print_json(struct output *output, const struct view *view)
@@ -48,6 +49,7 @@ static void print_json(struct output *output, const struct view *view)
         jw_ktext(&w, "state", state_words[agent->state]);
         jw_ktext(&w, "activity", agent->activity);
         jw_kint(&w, "tool_calls", agent->tool_calls);
+        jw_kint(&w, "refused", agent->refused);
         jw_key(&w, "tool_limit");
         if (agent->tool_limit >= 0)
             jw_int(&w, agent->tool_limit);
@@ -59,6 +61,13 @@ static void print_json(struct output *output, const struct view *view)
             jw_real(&w, (double)agent->cost_nano / 1e9);
         else
             jw_null(&w);
+        if (agent->cost_most_nano > agent->cost_nano) {
+            jw_key(&w, "at_most");
+            jw_object(&w);
+            jw_key(&w, "cost_usd");
+            jw_real(&w, (double)agent->cost_most_nano / 1e9);
+            jw_end_object(&w);
+        }
         jw_end_object(&w);
         output_json(output, &line);
         buf_release(&line);
@@ -83,7 +92,7 @@ static enum exit_code run(struct invocation *invocation)
     struct view view;
     struct run *folded = NULL;
     struct err err = ERR_INIT;
-    if (history_open(&history, invocation, &err) != 0)
+    if (history_open_reading(&history, invocation, &err) != 0)
         return command_fail(invocation, &err);
     view_init(&view);
     int result = history_fold(&history, &folded, &err);

@@ -20,14 +20,17 @@ static const char codes[] =
 
 static const char json_lines[] =
     "\n## JSON lines of a run\n\n"
-    "`cadre run --json` and `cadre resume --json` print these lines, in this order (`progress` "
-    "anywhere between):\n\n"
+    "`cadre run --json` and `cadre resume --json` print these lines, in this order (`delta` and "
+    "`progress` anywhere between):\n\n"
     "| `type` | when | fields |\n|---|---|---|\n"
     "| `run` | first | `run_id`, `model`, `source`, `cap_usd`, `timeout_ms` (null: none), "
-    "`window`, `window_source` |\n"
+    "`window`, `window_source`; `unpriced`: models that may answer and have no price |\n"
     "| `event` | when an event is durable | `run_id`, `seq`, `agent_id`, `ts` (milliseconds), "
     "`event`, `summary`, "
     "`payload` |\n"
+    "| `delta` | with `--deltas`, text of an answer as it comes in; left out for a reader that "
+    "lags behind, who has the whole with its event | `run_id`, `agent_id`, `kind` (text, "
+    "reasoning), `text` |\n"
     "| `progress` | while a long call works, at most ten times a second; left out for a reader "
     "that "
     "lags behind | `run_id`, `agent_id`, `call_id`, `text` |\n"
@@ -36,8 +39,9 @@ static const char json_lines[] =
     "nothing, in_place, refused), `workspace_path`, `from`, `to`; where refused `reason`, "
     "`command`, "
     "`files` |\n"
-    "| `result` | last, when the run ended | `run_id`, `run_status`, the result object's fields, "
-    "`head` |\n"
+    "| `result` | last, when the run ended | `run_id`, `run_status`, the result object's fields "
+    "(`tokens` and `cost_usd` are what was billed, `cost_usd` null where a price is missing; "
+    "`at_most` where requests broke off without a bill), `head` |\n"
     "| `error` | last, when it could not be brought to its end | `class`, `message` |\n";
 
 const struct command *command_find(struct str name)

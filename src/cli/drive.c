@@ -1,22 +1,27 @@
 /* One run on one loop: the engine's callbacks feed the display, signals and answers go back to the
  * engine.
  *
- * The first Ctrl-C (or SIGTERM, SIGHUP) asks the run to wind down; the second ends the process at
- * once: the log is durable and the run can be resumed. A reader of the output who went away counts
- * as a first Ctrl-C; one who is slow holds nothing up (catchup.h), and is waited for at the end. */
+ * The first Ctrl-C (or SIGTERM, SIGHUP) parks the run; the second ends the process at once. Both
+ * ways the log is durable, the run can be resumed, and the exit code is 75. A reader of the output
+ * who went away counts as a first Ctrl-C; one who is slow holds nothing up (catchup.h), and is
+ * waited for at the end. */
 #include "cli/drive.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/mask.h"
+#include "cli/asked.h"
+#include "cli/asking.h"
 #include "cli/catchup.h"
 #include "cli/lines.h"
 #include "cli/opening.h"
-#include "cli/question.h"
 #include "cli/refused.h"
 #include "cli/screen.h"
 #include "cli/stall.h"
+#include "cli/starting.h"
+#include "cli/stopping.h"
 #include "cli/text.h"
 #include "cli/wrapup.h"
 #include "os/clock.h"
@@ -25,9 +30,6 @@
 #define READER_CHECK_MS 20 /* at the end: whether the reader still takes something */
 #define READER_MOMENT_MS 5 /* one that keeps up needs no more */
 #define LAST_WORDS_MS 200  /* for what was said before the process ends at once */
-
-#define SIGNAL_COUNT 3
-static const int signal_numbers[SIGNAL_COUNT] = {SIGINT, SIGTERM, SIGHUP};
 
 enum display { DISPLAY_TREE, DISPLAY_LINES, DISPLAY_JSON, DISPLAY_NOTHING };
 
@@ -38,21 +40,23 @@ struct driver {
     enum display display;
     enum asker asker;
     uv_loop_t loop;
-    uv_signal_t signals[SIGNAL_COUNT];
+    uv_signal_t signals[STOPPING_SIGNALS];
     struct stall stall;
     struct engine *engine;
     struct id run_id;
     struct view view;
     struct screen screen;
-    struct questions questions;
+    struct asking asking;
     struct refused refused;
     struct catchup catchup;
     uv_async_t output_changed; /* the writer of the output has news */
     uv_timer_t reader;         /* at the end */
     uint64_t reader_taken;
     int64_t reader_deadline;
+    enum { OPENING_DUE, OPENING_PRINTED } opening;
     enum { STOP_NOT_ASKED, STOP_ASKED } stop;
     enum { DRIVER_RUNNING, DRIVER_ENDED } state;
+    enum exit_code code; /* of the run, once it has ended */
     struct wrapup wrapup;
     struct err failure;
 };
@@ -65,7 +69,7 @@ static void say(struct driver *driver, const char *text)
     if (driver->display == DISPLAY_TREE)
         screen_pause(&driver->screen);
     output_error(driver->output, "%s", text);
-    if (driver->display == DISPLAY_TREE && driver->questions.count == 0)
+    if (driver->display == DISPLAY_TREE)
         screen_resume(&driver->screen);
 }
 
@@ -78,29 +82,63 @@ static void on_warning(void *user, struct str text)
     if (drawn)
         screen_pause(&driver->screen);
     output_error(driver->output, "warning: %.*s", STR_FMT(text));
-    if (drawn && driver->questions.count == 0)
+    if (drawn)
         screen_resume(&driver->screen);
 }
 
-static void ask_to_stop(struct driver *driver)
+static void ask_to_park(struct driver *driver, const char *reason)
 {
     struct err err = ERR_INIT;
+    struct buf body;
+    struct jw w;
     driver->stop = STOP_ASKED;
-    if (engine_send(driver->engine, id_str(&driver->run_id), STR("cancel"), STR("{}"), &err) != 0)
+    buf_init(&body, 1024);
+    jw_init(&w, &body);
+    jw_object(&w);
+    jw_ktext(&w, "reason", reason);
+    jw_end_object(&w);
+    if (engine_send(driver->engine, id_str(&driver->run_id), STR("park"), buf_view(&body), &err) !=
+        0)
         say(driver, err.message);
+    buf_release(&body);
+}
+
+/* A run that has ended keeps its code, but for success: its reader does not have everything. */
+static enum exit_code code_at_once(const struct driver *driver)
+{
+    if (driver->state != DRIVER_ENDED)
+        return EXIT_CODE_PARKED;
+    return driver->code != EXIT_CODE_DONE ? driver->code : EXIT_CODE_FAILED;
+}
+
+static void exit_at_once(struct driver *driver)
+{
+    enum exit_code code = code_at_once(driver);
+    if (driver->state == DRIVER_RUNNING) {
+        struct buf line;
+        buf_init(&line, 1024);
+        buf_printf(&line, "stopped at once; " ENDING_CHOICES, STR_FMT(id_str(&driver->run_id)),
+                   STR_FMT(id_str(&driver->run_id)));
+        say(driver, line.p);
+        buf_release(&line);
+    }
+    output_drain(driver->output, LAST_WORDS_MS);
+    keys_restore();
+    if (driver->display == DISPLAY_TREE)
+        screen_restore_cursor();
+    _exit(code);
 }
 
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct driver *driver = handle->data;
-    if (driver->stop == STOP_ASKED || driver->state == DRIVER_ENDED) {
-        output_drain(driver->output, LAST_WORDS_MS);
-        if (driver->display == DISPLAY_TREE)
-            screen_restore_cursor();
-        _exit(EXIT_CODE_CANCELLED);
+    if (driver->stop == STOP_ASKED || driver->state == DRIVER_ENDED)
+        exit_at_once(driver);
+    say(driver, "parking the run, press again to stop at once");
+    for (size_t i = 0; i < STOPPING_SIGNALS; i++) {
+        if (stopping_signals[i].number == number)
+            ask_to_park(driver, stopping_signals[i].reason);
     }
-    say(driver, "winding down, press again to stop now");
-    ask_to_stop(driver);
 }
 
 /* Nothing that is printed can reach the reader whole any more. */
@@ -118,8 +156,8 @@ static void check_reader(struct driver *driver)
     if (driver->catchup.state == CATCHUP_FAILED)
         output_error(driver->output, "events could not be read back from the store: %s",
                      driver->catchup.err.message);
-    output_error(driver->output, "the output cannot be written any more: winding down");
-    ask_to_stop(driver);
+    output_error(driver->output, "the output cannot be written any more: parking the run");
+    ask_to_park(driver, "the output could not be written any more");
 }
 
 /* --- what the engine says
@@ -142,7 +180,7 @@ static void print_event(void *user, const struct event_row *row)
     buf_release(&line);
 }
 
-static void warn_of_refused_key(struct driver *driver, const struct event_row *row)
+static void warn_of_refused(struct driver *driver, const struct event_row *row)
 {
     struct buf warning;
     buf_init(&warning, REFUSED_WARNING_MAX);
@@ -173,27 +211,62 @@ static void drop_question_of_step(struct driver *driver, const struct event_row 
     buf_init(&id, 256);
     buf_printf(&id, "%.*s.%lld", STR_FMT(row->call_id), (long long)js_get_int(payload, "item", -1));
     if (!str_is(js_get_str(payload, "kind"), "blocked"))
-        questions_drop(&driver->questions, buf_view(&id));
+        questions_drop(&driver->asking.questions, buf_view(&id));
     buf_release(&id);
     js_free(payload);
+}
+
+/* The first line. Which model and cap are in force is known when the run has begun, or was read back. */
+static void open_display(struct driver *driver, const struct run *run)
+{
+    driver->opening = OPENING_PRINTED;
+    if (driver->display == DISPLAY_TREE)
+        screen_pause(&driver->screen);
+    if (driver->display == DISPLAY_JSON)
+        opening_json(driver->output, driver->drive, run);
+    else if (driver->display != DISPLAY_NOTHING)
+        opening_line(driver->output, driver->drive, run);
+    if (driver->display == DISPLAY_TREE)
+        screen_resume(&driver->screen);
 }
 
 static void on_event(void *user, const struct run *run, const struct event_row *row)
 {
     struct driver *driver = user;
+    if (driver->opening == OPENING_DUE && run_agent(run, 0) != NULL)
+        open_display(driver, run);
     /* The first event of a resumed run comes when its state is already there, whole. */
     if (driver->view.count == 0)
-        view_update_all(&driver->view, run, clock_now_ms());
+        view_update_all(&driver->view, run, clock_steady_ms());
     else if (driver->display == DISPLAY_TREE || !view_knows(&driver->view, row->agent_no))
-        view_update(&driver->view, run, row->agent_no, clock_now_ms());
+        view_update(&driver->view, run, row->agent_no, clock_steady_ms());
+    asking_workspace(&driver->asking, run_workspace(run));
     if (row->call_id.n > 0 && is_answered_by(row))
-        questions_drop(&driver->questions, row->call_id);
-    if (driver->questions.count > 0 && str_is(row->type, "plan.step"))
+        questions_drop(&driver->asking.questions, row->call_id);
+    if (driver->asking.questions.count > 0 && str_is(row->type, "plan.step"))
         drop_question_of_step(driver, row);
     if (driver->display == DISPLAY_JSON || driver->display == DISPLAY_LINES)
         catchup_event(&driver->catchup, row);
-    warn_of_refused_key(driver, row);
+    warn_of_refused(driver, row);
     check_reader(driver);
+}
+
+/* Of use for a moment only, as progress is: a reader who lags behind misses it, and has the whole text with its event. */
+static bool takes_moments(struct driver *driver)
+{
+    return driver->display == DISPLAY_JSON && driver->catchup.state == CATCHUP_LIVE &&
+           output_state(driver->output) == OUTPIPE_IDLE;
+}
+
+static void print_delta(struct driver *driver, uint32_t agent_no, const char *kind, struct str text)
+{
+    struct buf line;
+    if (driver->drive->lines != DRIVE_DELTAS || !takes_moments(driver))
+        return;
+    buf_init(&line, SIZE_MAX / 4);
+    lines_delta(id_str(&driver->run_id), view_id(&driver->view, agent_no), kind, text, &line);
+    output_json(driver->output, &line);
+    buf_release(&line);
 }
 
 static void on_delta(void *user, struct str run_id_text, uint32_t agent_no, struct str text)
@@ -201,6 +274,7 @@ static void on_delta(void *user, struct str run_id_text, uint32_t agent_no, stru
     struct driver *driver = user;
     if (driver->display == DISPLAY_TREE)
         view_delta(&driver->view, agent_no, text);
+    print_delta(driver, agent_no, "text", text);
 }
 
 static void on_reasoning(void *user, struct str run_id_text, uint32_t agent_no, struct str text)
@@ -208,17 +282,16 @@ static void on_reasoning(void *user, struct str run_id_text, uint32_t agent_no, 
     struct driver *driver = user;
     if (driver->display == DISPLAY_TREE)
         view_reasoning(&driver->view, agent_no, text);
+    print_delta(driver, agent_no, "reasoning", text);
 }
 
-/* Of use for a moment only: a reader who lags behind misses it. */
 static void on_progress(void *user, struct str run_id_text, uint32_t agent_no, struct str call_id,
                         struct str text)
 {
     struct driver *driver = user;
     if (driver->display == DISPLAY_TREE)
         view_progress(&driver->view, agent_no, text);
-    if (driver->display != DISPLAY_JSON || driver->catchup.state != CATCHUP_LIVE ||
-        output_state(driver->output) != OUTPIPE_IDLE)
+    if (!takes_moments(driver))
         return;
     struct buf line;
     buf_init(&line, SIZE_MAX / 4);
@@ -231,7 +304,7 @@ static void on_waiting(void *user, struct str run_id_text, uint32_t agent_no, st
 {
     struct driver *driver = user;
     if (driver->display == DISPLAY_TREE)
-        view_waiting(&driver->view, agent_no, reason, clock_now_ms());
+        view_waiting(&driver->view, agent_no, reason, clock_steady_ms());
 }
 
 /* Nobody sits here: whoever may decide does so from elsewhere. */
@@ -249,16 +322,40 @@ static void tell_step_waits(struct driver *driver, struct str arguments)
     js_free(asked);
 }
 
+/* The same for a call, where approvals.via is inbox. */
+static void tell_call_waits(struct driver *driver, uint32_t agent_no, struct str call_id,
+                            struct str tool)
+{
+    struct buf line;
+    buf_init(&line, 4096);
+    buf_printf(&line, "%.*s waits for an answer before it may call %.*s: cadre approve %s %.*s",
+               STR_FMT(view_name(&driver->view, agent_no)), STR_FMT(tool), driver->run_id.text,
+               STR_FMT(call_id));
+    say(driver, line.p);
+    buf_release(&line);
+}
+
 static void on_question(void *user, struct str run_id_text, uint32_t agent_no, struct str call_id,
                         struct str tool, struct str arguments)
 {
     struct driver *driver = user;
-    if (str_is(tool, "plan") && driver->asker != ASKER_ROOT_TERMINAL) {
+    if (question_is_of_step(call_id) && driver->asker != ASKER_TERMINAL) {
         tell_step_waits(driver, arguments);
         return;
     }
-    questions_put(&driver->questions, agent_no, view_name(&driver->view, agent_no), call_id, tool,
-                  arguments);
+    if (driver->asker != ASKER_TERMINAL) {
+        tell_call_waits(driver, agent_no, call_id, tool);
+        return;
+    }
+    questions_put(&driver->asking.questions, agent_no, view_name(&driver->view, agent_no), call_id,
+                  tool, arguments);
+}
+
+static void on_preview(void *user, struct str run_id_text, uint32_t agent_no, struct str call_id,
+                       const struct preview *preview, enum preview_standing standing)
+{
+    struct driver *driver = user;
+    asking_preview(&driver->asking, agent_no, call_id, preview, standing);
 }
 
 static void on_end(void *user, struct str run_id_text, const struct run *run,
@@ -266,10 +363,14 @@ static void on_end(void *user, struct str run_id_text, const struct run *run,
 {
     struct driver *driver = user;
     driver->state = DRIVER_ENDED;
-    if (failure != NULL)
+    if (failure != NULL) {
         driver->failure = *failure;
-    else if (run != NULL)
+        driver->code = exit_of_error(failure->class);
+    } else if (run != NULL) {
         wrapup_note(&driver->wrapup, run);
+        driver->code = exit_of_run(str_from(run_status_text(run_state(run))),
+                                   str_from(outcome_text(run_outcome(run))));
+    }
     uv_stop(&driver->loop);
 }
 
@@ -361,44 +462,29 @@ static void wait_for_reader(struct driver *driver)
     driver->output->standstill_ms = 0;
 }
 
-/* --- questions
- * ---------------------------------------------------------------------------------------- */
-
-static void questions_begin(void *user)
-{
-    struct driver *driver = user;
-    if (driver->display == DISPLAY_TREE)
-        screen_pause(&driver->screen);
-}
-
-static void questions_end(void *user)
-{
-    struct driver *driver = user;
-    if (driver->display == DISPLAY_TREE)
-        screen_resume(&driver->screen);
-}
-
-static void on_answer(void *user, const struct question *question, enum question_answer answer)
-{
-    struct driver *driver = user;
-    struct err err = ERR_INIT;
-    if (engine_answer(driver->engine, id_str(&driver->run_id), question->agent_no,
-                      question->call_id, answer == QUESTION_YES ? ENGINE_YES : ENGINE_NO,
-                      &err) != 0)
-        output_error(driver->output, "%s", err.message);
-}
-
-static void on_reply(void *user, const struct question *question, struct str text)
-{
-    struct driver *driver = user;
-    struct err err = ERR_INIT;
-    if (engine_reply(driver->engine, id_str(&driver->run_id), question->agent_no, question->call_id,
-                     text, &err) != 0)
-        output_error(driver->output, "%s", err.message);
-}
-
 /* --- one run
  * ------------------------------------------------------------------------------------------ */
+
+/* Whoever wrote a key into AGENTS.md did not mean models and the log to have it. Children's files pass the engine's masks. */
+static void mask_instructions(struct driver *driver, struct arena *arena, struct str *text)
+{
+    struct buf masked;
+    if (text->n == 0)
+        return;
+    buf_init(&masked, text->n + 64);
+    buf_str(&masked, *text);
+    size_t count = masker_apply(wire_masker(driver->drive->wire), &masked);
+    if (count > 0) {
+        masked.max += 64;
+        buf_printf(&masked, "[%zu %s masked]\n", count, count == 1 ? "secret" : "secrets");
+        *text = arena_copy(arena, buf_view(&masked));
+        output_error(driver->output,
+                     "the instruction files hold %zu %s, masked for models and the log "
+                     "(secrets.mask)",
+                     count, count == 1 ? "secret" : "secrets");
+    }
+    buf_release(&masked);
+}
 
 static int begin(struct driver *driver, struct err *err)
 {
@@ -408,6 +494,8 @@ static int begin(struct driver *driver, struct err *err)
         return engine_resume(driver->engine, id_str(&driver->run_id), err);
     }
     struct workspace *workspace = wire_workspace(drive->wire);
+    if (starting_checkout(drive->wire, err) != 0)
+        return -1;
     struct engine_start start = {
         .task = drive->task,
         .session_id = workspace->session_id,
@@ -415,40 +503,39 @@ static int begin(struct driver *driver, struct err *err)
         .workspace_id = workspace->workspace_id,
         .workspace_path = workspace->path,
         .settings = &wire_config(drive->wire)->settings,
-        .asker = driver->asker,
         .output_schema = drive->output_schema,
         .plan = drive->plan,
     };
-    if (workspace_instructions(workspace, &start.instructions, err) != 0)
-        return -1;
+    const struct workspace_warning warning = {on_warning, driver};
+    start.instructions =
+        workspace_instructions(workspace, &wire_config(drive->wire)->above, &warning);
+    mask_instructions(driver, &workspace->arena, &start.instructions);
     return engine_run(driver->engine, &start, &driver->run_id, err);
 }
 
 static int start_display(struct driver *driver, struct err *err)
 {
-    if (driver->display == DISPLAY_JSON)
-        opening_json(driver->output, driver->drive, &driver->run_id);
-    else if (driver->display != DISPLAY_NOTHING)
-        opening_line(driver->output, driver->drive, &driver->run_id);
     if (driver->display != DISPLAY_TREE)
         return 0;
-    if (screen_start(&driver->screen, &driver->loop, driver->output, &driver->view, clock_now_ms,
-                     err) == 0)
+    if (screen_start(&driver->screen, &driver->loop, driver->output, &driver->view, clock_steady_ms,
+                     err) == 0) {
+        driver->asking.questions.screen = &driver->screen;
         return 0;
+    }
     driver->display = DISPLAY_LINES;
     return -1;
 }
 
 static int start_signals(struct driver *driver, struct err *err)
 {
-    /* A reader that goes away is noticed by what is written: the run must be able to wind down. */
-    signal(SIGPIPE, SIG_IGN);
-    for (int i = 0; i < SIGNAL_COUNT; i++) {
-        driver->signals[i].data = driver;
-        if (uv_signal_init(&driver->loop, &driver->signals[i]) != 0 ||
-            uv_signal_start(&driver->signals[i], on_signal, signal_numbers[i]) != 0)
+    for (size_t i = 0; i < STOPPING_SIGNALS; i++) {
+        uv_signal_t *handle = &driver->signals[i];
+        handle->data = driver;
+        if (uv_signal_init(&driver->loop, handle) != 0 ||
+            (!stopping_is_ignored(stopping_signals[i].number) &&
+             uv_signal_start(handle, on_signal, stopping_signals[i].number) != 0))
             return err_set(err, ERR_IO, "signals cannot be caught");
-        uv_unref((uv_handle_t *)&driver->signals[i]);
+        uv_unref((uv_handle_t *)handle);
     }
     return 0;
 }
@@ -457,7 +544,7 @@ static int start_signals(struct driver *driver, struct err *err)
 static void close_all(struct driver *driver)
 {
     close_reader(driver);
-    for (int i = 0; i < SIGNAL_COUNT; i++) {
+    for (size_t i = 0; i < STOPPING_SIGNALS; i++) {
         if (driver->signals[i].loop != NULL && !uv_is_closing((uv_handle_t *)&driver->signals[i]))
             uv_close((uv_handle_t *)&driver->signals[i], NULL);
     }
@@ -465,28 +552,32 @@ static void close_all(struct driver *driver)
 
 static int watch(struct driver *driver, struct err *err)
 {
-    const struct engine_watch callbacks = {.event = on_event,
+    const struct engine_watch callbacks = {.broken = driver->drive->broken,
+                                           .event = on_event,
                                            .delta = on_delta,
                                            .reasoning = on_reasoning,
                                            .progress = on_progress,
                                            .waiting = on_waiting,
                                            .question = on_question,
+                                           .preview = on_preview,
                                            .end = on_end,
-                                           .user = driver};
+                                           .user = driver,
+                                           .asker = driver->asker};
     struct engine *engine = NULL;
     int result = -1;
-    if (start_signals(driver, err) != 0 || open_reader(driver, err) != 0)
+    if (open_reader(driver, err) != 0)
         goto out;
-    if (driver->asker == ASKER_ROOT_TERMINAL &&
-        questions_start(&driver->questions, &driver->loop, err) != 0)
+    if (driver->asker == ASKER_TERMINAL &&
+        questions_start(&driver->asking.questions, &driver->loop, err) != 0)
         goto out;
     wire_listen(driver->drive->wire, on_warning, driver);
     if (wire_engine(driver->drive->wire, &driver->loop, &callbacks, &engine, err) != 0)
         goto out;
-    driver->engine = engine;
-    if (begin(driver, err) != 0)
+    driver->engine = driver->asking.engine = engine;
+    /* Until now a signal ended the process (stopping.h); from now on there is a run to park. */
+    if (start_signals(driver, err) != 0 || begin(driver, err) != 0)
         goto out;
-    driver->catchup.run_id = driver->run_id;
+    driver->catchup.run_id = driver->asking.run_id = driver->run_id;
     if (start_display(driver, err) != 0)
         goto out;
     priority_prompt();
@@ -500,9 +591,10 @@ static int watch(struct driver *driver, struct err *err)
         result = err_set(err, ERR_BUG, "the engine has nothing to do, but the run has not ended");
 out:
     driver->state = DRIVER_ENDED;
+    questions_stop(&driver->asking.questions);
+    driver->asking.questions.screen = NULL;
     if (driver->screen.output != NULL)
         screen_stop(&driver->screen);
-    questions_stop(&driver->questions);
     if (engine != NULL)
         wire_engine_free(driver->drive->wire, engine);
     wire_listen(driver->drive->wire, NULL, NULL);
@@ -573,13 +665,8 @@ enum exit_code drive_run(struct invocation *invocation, const struct drive *driv
     driver->output = &invocation->output;
     driver->drive = drive;
     driver->display = display_of(driver->output, drive);
-    driver->asker = questions_asker(driver->output);
-    driver->questions = (struct questions){.output = driver->output,
-                                           .begin = questions_begin,
-                                           .end = questions_end,
-                                           .answer = on_answer,
-                                           .reply = on_reply,
-                                           .user = driver};
+    driver->asker = asked_by(driver->output, wire_config(drive->wire));
+    asking_init(&driver->asking, driver->output, &driver->loop, wire_config(drive->wire));
     driver->catchup = (struct catchup){.loop = &driver->loop,
                                        .output = driver->output,
                                        .opener = {open_store, drive->wire},
@@ -590,12 +677,14 @@ enum exit_code drive_run(struct invocation *invocation, const struct drive *driv
         code = finish(driver);
     else
         code = command_fail(invocation, &err);
+    driver->code = code;
     if (code == EXIT_CODE_DONE && drive->then != NULL)
         code = drive->then(drive->user, &driver->run_id);
     wait_for_reader(driver);
     close_all(driver);
     uv_run(&driver->loop, UV_RUN_DEFAULT);
     view_release(&driver->view);
+    asking_release(&driver->asking);
     wrapup_release(&driver->wrapup);
     if (uv_loop_close(&driver->loop) != 0)
         output_error(driver->output, "bug: the loop still has open handles");

@@ -11,6 +11,7 @@ struct drive {
     struct wire *wire;
     enum { DRIVE_START, DRIVE_RESUME } kind;
     enum { DRIVE_SHOWN, DRIVE_QUIET } volume;
+    enum { DRIVE_EVENTS, DRIVE_DELTAS } lines; /* of JSON; DELTAS: also text as it comes in */
     enum { DRIVE_LEAVES_RESULT, DRIVE_APPLIES } result; /* APPLIES: when the run completed */
     struct str task;                                    /* DRIVE_START */
     struct str output_schema; /* DRIVE_START: of the answer, or STR_NONE */
@@ -18,11 +19,10 @@ struct drive {
     /* When the run is done, while its reader still listens: its code is the command's. NULL: nothing follows. */
     enum exit_code (*then)(void *user, const struct id *run_id);
     void *user;
-    struct id run_id;             /* DRIVE_RESUME */
-    struct str model;             /* for the first line: what the provider calls it, */
-    struct str source;            /* and where it is from */
-    int64_t cap_nano, timeout_ms; /* UNLIMITED */
-    enum { DRIVE_PRICED, DRIVE_UNPRICED } prices;
+    struct id run_id;         /* DRIVE_RESUME */
+    enum broken_tries broken; /* DRIVE_RESUME */
+    struct str source;        /* for the first line: where the model is from */
+    int64_t timeout_ms;       /* UNLIMITED */
 };
 
 /* Returns the run's exit code; what goes wrong is said on stderr. */

@@ -155,7 +155,7 @@ static int derive_root(struct dryrun *dry, const struct workspace *workspace, st
                                 .remaining_tokens = UNLIMITED,
                                 .remaining_cost_nano = UNLIMITED,
                                 .remaining_wall_ms = UNLIMITED,
-                                .asker = ASKER_ROOT};
+                                .asker = ASKER_NOBODY};
     if (contract_root(&dry->arena, dry->settings, &request, &dry->facts, &dry->root, err) != 0)
         return -1;
     const struct limits *limits = &dry->root.execution.budget;
@@ -163,7 +163,6 @@ static int derive_root(struct dryrun *dry, const struct workspace *workspace, st
     dry->facts.remaining_tokens = limits->tokens;
     dry->facts.remaining_cost_nano = limits->cost_nano;
     dry->facts.remaining_wall_ms = limits->wall_ms;
-    dry->facts.asker = ASKER_CHILD;
     return contract_permits(&dry->root, STR("plan"), err) > PERMIT_DENY ? 0 : -1;
 }
 

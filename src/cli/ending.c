@@ -69,14 +69,10 @@ static void print_last_line(const struct ending *ending, const struct stored_run
 {
     struct output *output = ending->output;
     struct buf line;
-    double cost = js_real(js_get(result, "cost_usd"), -1);
     buf_init(&line, 4096);
-    /* Nothing is known about the cost of a model without prices: it adds up to 0. */
-    if (cost > 0) {
-        buf_text(&line, "  ");
-        text_dollars(&line, cost);
-    }
     buf_text(&line, "  ");
+    if (text_spent(&line, result))
+        buf_text(&line, "  ");
     text_tokens(&line, js_get_int(result, "tokens", 0));
     buf_text(&line, " tokens  ");
     const struct cache_use *cache = ending->request->cache;
@@ -101,6 +97,22 @@ static void print_last_line(const struct ending *ending, const struct stored_run
     buf_release(&line);
 }
 
+/* Never silent: how many calls were refused, why, and what would allow them. */
+static void tell_refused(const struct ending *ending, const struct js *result)
+{
+    const struct js *refused = js_get(result, "refused"), *reasons = js_get(refused, "reasons");
+    int64_t count = js_get_int(refused, "count", 0);
+    struct buf text;
+    if (count == 0)
+        return;
+    buf_init(&text, 65536);
+    buf_printf(&text, "%lld call%s refused:", (long long)count, count == 1 ? " was" : "s were");
+    for (size_t i = 0; i < js_count(reasons); i++)
+        buf_printf(&text, "\n  %.*s", STR_FMT(js_str(js_at(reasons, i))));
+    output_error(ending->output, "%.*s", STR_FMT(buf_view(&text)));
+    buf_release(&text);
+}
+
 static int print_run(void *user, const struct stored_run *run)
 {
     struct ending *ending = user;
@@ -114,7 +126,7 @@ static int print_run(void *user, const struct stored_run *run)
     } else if (str_is(run->status, PARKED)) {
         output_error(ending->output, "the run is parked, nothing is lost: %.*s",
                      STR_FMT(run->error));
-        output_error(ending->output, "go on with: cadre resume %.*s", STR_FMT(run->run_id));
+        output_error(ending->output, ENDING_CHOICES, STR_FMT(run->run_id), STR_FMT(run->run_id));
     } else {
         if (response.n > 0 && ending->request->parts == ENDING_ALL)
             output_print(ending->output, "\n");
@@ -125,6 +137,7 @@ static int print_run(void *user, const struct stored_run *run)
                          STR_FMT(error.n > 0        ? error
                                  : run->error.n > 0 ? run->error
                                                     : run->status));
+        tell_refused(ending, result);
         if (ending->request->parts == ENDING_ALL)
             print_last_line(ending, run, result);
     }
@@ -141,7 +154,7 @@ int ending_print(struct output *output, struct store *store, const struct ending
     if (store->ops->head(store, request->run_id, &seq, &head, err) != 0)
         return -1;
     hash_hex(&head, ending.head);
-    if (store->ops->run(store, request->run_id, request->now, print_run, &ending, err) != 0)
+    if (store->ops->run(store, request->run_id, request->asked_at, print_run, &ending, err) != 0)
         return -1;
     *code = ending.code;
     return 0;

@@ -7,12 +7,18 @@
 #include "core/run/agent.h"
 #include "port/store.h"
 
+/* What a person may do with a run that is parked or stopped; takes its id twice (STR_FMT). */
+#define ENDING_CHOICES "go on with: cadre resume %.*s; or give it up with: cadre cancel %.*s --now"
+
 enum ending_parts { ENDING_ALL, ENDING_ANSWER };
 
 struct ending_request {
     struct str run_id;
+    /* What a person may do with a run that is parked or stopped; takes its id twice (STR_FMT). */
+#define ENDING_CHOICES "go on with: cadre resume %.*s; or give it up with: cadre cancel %.*s --now"
+
     enum ending_parts parts;
-    int64_t now;
+    int64_t asked_at;                                  /* on the clock of leases */
     const struct cache_use *cache;                     /* of all agents; NULL: not known */
     struct str report;                                 /* where it was published, or STR_NONE */
     enum { ENDING_SAYS_HOW, ENDING_TAKEN_OVER } taken; /* SAYS_HOW: to take the result over */

@@ -28,7 +28,7 @@ static bool is_key_header(struct str name)
     return false;
 }
 
-static const char *environment_get(void *user, const char *name)
+const char *gateway_variable(void *user, const char *name)
 {
     return getenv(name);
 }
@@ -44,7 +44,7 @@ static void find_lines(struct gateway_headers *headers)
 int gateway_headers_make(struct gateway_headers *headers, const struct provider_bounds *bounds,
                          struct err *err)
 {
-    const struct config_environment environment = {.get = environment_get};
+    const struct config_environment environment = {.get = gateway_variable};
     buf_clear(&headers->text);
     headers->count = 0;
     headers->holds_key = false;

@@ -13,6 +13,8 @@ struct gateway_headers {
     bool holds_key; /* one of them carries a key, so that no other is sent */
 };
 
+/* A variable of this process, for config_environment. */
+const char *gateway_variable(void *user, const char *name);
 void gateway_headers_init(struct gateway_headers *headers);
 /* In place of what was there. bounds NULL: none. NOT_FOUND: a variable that a header names is not set. */
 int gateway_headers_make(struct gateway_headers *headers, const struct provider_bounds *bounds,

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "base/map.h"
 #include "engine/wake.h"
 #include "os/clock.h"
+#include "os/leftover.h"
 
 #define HOLD_MS 600000       /* for removing one checkout */
 #define REFS_MAX (16u << 20) /* bytes of the list of a repository's private refs */
@@ -90,7 +92,7 @@ static int judge(struct gc *gc, struct arena *arena, const struct vcs_left *left
     struct store *store = gc->history->store;
     struct known row = {.history = gc->history};
     struct err none = ERR_INIT;
-    if (store->ops->run(store, left->run, clock_now_ms(), take_row, &row, &none) != 0) {
+    if (store->ops->run(store, left->run, clock_boottime_ms(), take_row, &row, &none) != 0) {
         if (none.class != ERR_NOT_FOUND) {
             *err = none;
             return -1;
@@ -112,12 +114,13 @@ static int judge(struct gc *gc, struct arena *arena, const struct vcs_left *left
 static int hold(const struct gc *gc, struct str run, uint64_t *epoch, struct err *err)
 {
     struct store *store = gc->history->store;
-    char owner[64];
+    char owner[64], process[WAKE_PROCESS_MAX];
     struct lease lease;
-    snprintf(owner, sizeof owner, "%d-gc", (int)getpid());
+    wake_process_name(process);
+    snprintf(owner, sizeof owner, "%s-gc", process);
     for (int again = 0; again < 2; again++) {
-        if (store->ops->lease(store, run, str_from(owner), HOLD_MS, clock_now_ms(), &lease, err) !=
-            0)
+        if (store->ops->lease(store, run, str_from(owner), HOLD_MS, clock_boottime_ms(), &lease,
+                              err) != 0)
             return -1;
         *epoch = lease.epoch;
         if (lease.epoch > 0)
@@ -247,12 +250,28 @@ static int forget(struct gc *gc, struct arena *arena, const struct vcs_port *vcs
     void *first;
     size_t cursor = 0;
     map_init(&old.workspaces);
-    int result = store->ops->runs(store, STR_NONE, 0, clock_now_ms(), take_old, &old, err);
+    int result = store->ops->runs(store, STR_NONE, 0, clock_boottime_ms(), take_old, &old, err);
     while (result == 0 && map_next(&old.workspaces, &cursor, &workspace, &first))
         if (!is_gone(arena, workspace))
             result = forget_in(gc, arena, vcs, workspace, first, err);
     map_release(&old.workspaces);
     return result;
+}
+
+/* --- workspaces -------------------------------------------------------------------------------------------------------------------- */
+
+/* What an older version left in the workspace of a run. */
+static int clean_workspace(void *user, const struct stored_run *run)
+{
+    struct arena *arena = user;
+    int fd = run->workspace_path.n > 0
+                 ? open(arena_copy(arena, run->workspace_path).p, O_PATH | O_DIRECTORY | O_CLOEXEC)
+                 : -1;
+    if (fd < 0)
+        return 0;
+    leftover_clean(fd);
+    close(fd);
+    return 0;
 }
 
 int gc_collect(struct gc *gc, struct err *err)
@@ -274,6 +293,9 @@ int gc_collect(struct gc *gc, struct err *err)
         result = collect_one(gc, &arena, vcs, &left[i], err);
     if (result == 0 && vcs != NULL)
         result = forget(gc, &arena, vcs, err);
+    if (result == 0 && gc->how == GC_REMOVES)
+        result = gc->history->store->ops->runs(gc->history->store, STR_NONE, 0, clock_boottime_ms(),
+                                               clean_workspace, &arena, err);
     if (result == 0)
         gc->counts.sockets = wake_sweep(wire_config(gc->history->wire)->store_path,
                                         gc->how == GC_REMOVES ? WAKE_REMOVES : WAKE_COUNTS);

@@ -7,8 +7,10 @@
 #include "engine/wake.h"
 #include "os/clock.h"
 
+enum history_use { HISTORY_READS, HISTORY_WRITES };
+
 static int open_with(struct history *history, struct invocation *invocation,
-                     config_consent_fn *consent, struct err *err)
+                     config_consent_fn *consent, enum history_use use, struct err *err)
 {
     const struct arguments *arguments = &invocation->arguments;
     struct wire_request request = {
@@ -17,10 +19,11 @@ static int open_with(struct history *history, struct invocation *invocation,
     wire_flags(arguments, &request.flags);
     if (wire_open(&request, &history->wire, err) != 0)
         return -1;
-    if (wire_store(history->wire, &history->store, err) == 0 &&
-        (arguments->operand_count == 0 ||
-         wire_find_run(history->wire, history->store, arguments->operands[0], &history->run_id,
-                       err) == 0))
+    int opened = use == HISTORY_READS ? wire_store_reading(history->wire, &history->store, err)
+                                      : wire_store(history->wire, &history->store, err);
+    if (opened == 0 && (arguments->operand_count == 0 ||
+                        wire_find_run(history->wire, history->store, arguments->operands[0],
+                                      &history->run_id, err) == 0))
         return 0;
     history_close(history);
     return -1;
@@ -28,12 +31,17 @@ static int open_with(struct history *history, struct invocation *invocation,
 
 int history_open(struct history *history, struct invocation *invocation, struct err *err)
 {
-    return open_with(history, invocation, trust_leave_out, err);
+    return open_with(history, invocation, trust_leave_out, HISTORY_WRITES, err);
+}
+
+int history_open_reading(struct history *history, struct invocation *invocation, struct err *err)
+{
+    return open_with(history, invocation, trust_leave_out, HISTORY_READS, err);
 }
 
 int history_open_trusted(struct history *history, struct invocation *invocation, struct err *err)
 {
-    return open_with(history, invocation, NULL, err);
+    return open_with(history, invocation, NULL, HISTORY_WRITES, err);
 }
 
 void history_close(struct history *history)
@@ -52,12 +60,19 @@ struct str history_owner(const struct history *history, const struct stored_run 
     return run->owner;
 }
 
+struct str history_status(const struct history *history, const struct stored_run *run)
+{
+    return str_is(run->status, "running") && history_owner(history, run).n == 0 ? STR("stopped")
+                                                                                : run->status;
+}
+
 static int copy_run(void *user, const struct stored_run *run)
 {
     struct history_run *copy = user;
     struct stored_run *out = &copy->run;
     *out = *run;
     out->owner = history_owner(copy->history, run);
+    out->status = history_status(copy->history, run);
     struct str *const texts[] = {
         &out->run_id,         &out->session_id,  &out->user_id,    &out->workspace_id,
         &out->workspace_path, &out->task,        &out->model,      &out->status,
@@ -72,7 +87,7 @@ int history_run(struct history *history, struct history_run *copy, struct err *e
 {
     copy->history = history;
     arena_init(&copy->arena);
-    return history->store->ops->run(history->store, id_str(&history->run_id), clock_now_ms(),
+    return history->store->ops->run(history->store, id_str(&history->run_id), clock_boottime_ms(),
                                     copy_run, copy, err);
 }
 

@@ -16,6 +16,9 @@ struct history {
 /* Opens the store and finds the run that the first operand names. On failure nothing stays open. A project's config that is not trusted
  * is left out. */
 int history_open(struct history *history, struct invocation *invocation, struct err *err) NODISCARD;
+/* The same for a command that only reads: the store may be read-only, and none is made (NOT_FOUND). */
+int history_open_reading(struct history *history, struct invocation *invocation,
+                         struct err *err) NODISCARD;
 /* The same for a command that goes on with the run: such a config is an error. */
 int history_open_trusted(struct history *history, struct invocation *invocation,
                          struct err *err) NODISCARD;
@@ -25,8 +28,11 @@ void history_close(struct history *history);
  * owner itself is asked. */
 struct str history_owner(const struct history *history, const struct stored_run *run);
 
+/* The run's status as every command shows it: that of its row, or "stopped" where it says "running" and no process works on it. */
+struct str history_status(const struct history *history, const struct stored_run *run);
+
 /* A run's row, copied out: the store's views do not outlive their callback. The owner is one that
- * lives. */
+ * lives, the status that of history_status. */
 struct history_run {
     const struct history *history;
     struct arena arena;

@@ -27,6 +27,7 @@ static const struct {
 } table[] = {
     {"run.resumed", "resumed", SHOWN_SUMMARY, NULL},
     {"run.parked", "parked", SHOWN_FIELD, "reason"},
+    {"run.slept", "slept", SHOWN_SUMMARY, NULL},
     {"run.paused", "asks", SHOWN_SUMMARY, NULL},
     {"run.unpaused", "answer", SHOWN_SUMMARY, NULL},
     {"plan.made", "plan", SHOWN_PLAN, NULL},
@@ -202,6 +203,20 @@ void lines_progress(struct str run_id, struct str agent_id, struct str call_id, 
     jw_kstr(&w, "run_id", run_id);
     jw_kstr(&w, "agent_id", agent_id);
     jw_kstr(&w, "call_id", call_id);
+    jw_kstr(&w, "text", text);
+    jw_end_object(&w);
+}
+
+void lines_delta(struct str run_id, struct str agent_id, const char *kind, struct str text,
+                 struct buf *out)
+{
+    struct jw w;
+    jw_init(&w, out);
+    jw_object(&w);
+    jw_ktext(&w, "type", "delta");
+    jw_kstr(&w, "run_id", run_id);
+    jw_kstr(&w, "agent_id", agent_id);
+    jw_ktext(&w, "kind", kind);
     jw_kstr(&w, "text", text);
     jw_end_object(&w);
 }

@@ -16,6 +16,9 @@ void lines_timeline(const struct event_row *row, struct str agent_name, struct b
  * payload that was purged is null. */
 void lines_json(const struct event_row *row, struct str run_id, struct str agent_id,
                 struct buf *out);
+/* {"type":"delta","run_id":…,"agent_id":…,"kind":"text"|"reasoning","text":…} */
+void lines_delta(struct str run_id, struct str agent_id, const char *kind, struct str text,
+                 struct buf *out);
 /* {"type":"progress","run_id":…,"agent_id":…,"call_id":…,"text":…} */
 void lines_progress(struct str run_id, struct str agent_id, struct str call_id, struct str text,
                     struct buf *out);

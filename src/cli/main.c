@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
 
@@ -16,6 +18,19 @@ static int fill_standard_descriptors(void)
     return 0;
 }
 
+/* abort() is called where memory cannot be had. malloc says so in errno, which belongs to the thread that aborts: abort raises
+ * the signal in it, so reading errno here is safe. */
+static void on_abort(int number)
+{
+    static const char text[] = "cadre: out of memory; what was done is in the log, and cadre "
+                               "resume goes on with the run\n";
+    if (errno != ENOMEM) /* NOLINT(bugprone-signal-handler) */
+        return;          /* a bug: the process ends with the signal */
+    if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
+        _exit(1);
+    _exit(1);
+}
+
 int main(int argc, char **argv)
 {
     if (fill_standard_descriptors() != 0)
@@ -23,5 +38,8 @@ int main(int argc, char **argv)
     /* The loop has an arena, all other threads share another: with one of their own each, much would be held that nobody uses, and
      * with the loop's, the loop would wait for them. */
     mallopt(M_ARENA_MAX, 2);
+    /* A reader that goes away is noticed by what is written, in every command. */
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGABRT, on_abort);
     return commands_main(argc, argv);
 }

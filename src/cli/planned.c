@@ -2,6 +2,7 @@
 #include "cli/planned.h"
 
 #include "base/json.h"
+#include "cli/asked.h"
 #include "core/plan/graph.h"
 
 void planned_tell(struct output *output, const struct planfile *file,
@@ -49,32 +50,35 @@ static bool wants_tool(const struct plan *plan, enum tool_group group)
     return plan == NULL;
 }
 
-/* What a child's call of the tool meets: never more than its parent's. */
-static enum permission child_permission(const struct settings *settings, struct str tool,
-                                        enum asker root)
+/* What a child's call of the tool meets. */
+static enum permission child_permission(const struct asked *asked, struct str tool)
 {
-    const struct tool_info *info = tool_info_find(tool);
-    enum permission cell = mode_table[settings->mode][info->group];
-    for (size_t i = 0; i < settings->override_count; i++)
-        if (str_eq(tool_normal_name(settings->overrides[i].tool), tool))
-            cell = settings->overrides[i].permission;
-    if (permission_effective(settings->mode, info, tool, cell, root) == PERMIT_DENY)
-        return PERMIT_DENY;
-    return permission_effective(settings->mode, info, tool, cell, ASKER_CHILD);
+    struct contract child = asked_child(asked);
+    struct call_facts facts = asked_facts(asked, &child, tool);
+    return permission_decide(contract_tool_mode(&child, tool), &facts);
 }
 
-void planned_warn(struct output *output, const struct settings *settings, enum asker root,
-                  const struct plan *plan)
+void planned_warn(struct output *output, struct wire *wire, const struct plan *plan)
 {
-    if (wants_tool(plan, GROUP_WRITE) &&
-        child_permission(settings, STR("write"), root) != PERMIT_ALLOW)
-        output_error(output, "warning: in mode %s no step can change a file; --mode auto lets them",
-                     mode_text(settings->mode));
-    else if (wants_tool(plan, GROUP_SHELL) &&
-             child_permission(settings, STR("test"), root) != PERMIT_ALLOW)
-        output_error(output, "warning: nobody can be asked here, so no step can run a command or a "
-                             "test; \"permissions: {shell: allow, test: allow}\" in the config "
-                             "lets them");
+    struct arena arena;
+    struct asked asked;
+    struct err ignored = ERR_INIT;
+    arena_init(&arena);
+    if (asked_open(&asked, &wire_config(wire)->settings, &arena, output, wire, &ignored) != 0)
+        goto out; /* the run will say so */
+    const char *mode = mode_text(asked.settings->mode);
+    if (wants_tool(plan, GROUP_WRITE) && child_permission(&asked, STR("write")) == PERMIT_DENY)
+        output_error(output,
+                     "warning: in mode %s no step can change a file, because nobody can be asked; "
+                     "--mode auto lets them",
+                     mode);
+    else if (wants_tool(plan, GROUP_SHELL) && child_permission(&asked, STR("test")) == PERMIT_DENY)
+        output_error(output,
+                     "warning: in mode %s no step can run a command or a test here; "
+                     "\"permissions: {shell: allow, test: allow}\" in the config lets them",
+                     mode);
+out:
+    arena_release(&arena);
 }
 
 struct str planned_start(struct arena *arena, struct str goal, const struct plan *plan,
@@ -157,6 +161,8 @@ void planned_draw(struct output *output, const struct plan *plan)
     buf_init(&graph, (size_t)4 << 20);
     schedule_init(&schedule, &arena, plan);
     schedule_states(plan, states);
+    for (size_t i = 0; i < plan->count; i++)
+        states[i].status = plan->steps[i].status; /* as it was written, also of steps under way */
     graph_render(&schedule, states, &style, &graph);
     output_print(output, "%.*s\n", STR_FMT(buf_view(&graph)));
     buf_release(&graph);

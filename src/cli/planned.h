@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/planfile.h"
+#include "cli/wire.h"
 #include "port/store.h"
 
 enum planned_extent { PLANNED_CARRIED_OUT, PLANNED_ONLY };
@@ -15,10 +16,9 @@ enum exit_code planned_read(struct invocation *invocation, struct arena *arena, 
 /* Says each problem with its place; kind stands before it ("warning: "). */
 void planned_tell(struct output *output, const struct planfile *file,
                   const struct problems *problems, const char *kind);
-/* Says that steps which should change files, or run commands, cannot under these settings; root: who the root can ask; plan: NULL
- * where a planner will make it. */
-void planned_warn(struct output *output, const struct settings *settings, enum asker root,
-                  const struct plan *plan);
+/* Says that steps which should change files, or run commands, cannot in a run that is started here; plan: NULL where a planner
+ * will make it. */
+void planned_warn(struct output *output, struct wire *wire, const struct plan *plan);
 /* The start message's `plan`: a goal, and the steps where there are some. */
 struct str planned_start(struct arena *arena, struct str goal, const struct plan *plan,
                          enum planned_extent extent);

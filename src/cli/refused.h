@@ -1,5 +1,5 @@
-/* Keys that a server refused. A pool goes on with its next model, and without a word nobody would notice that the
- * first one never answers. */
+/* What a server refused and a run goes on without: a key, where a pool goes on with its next model, and parameters.
+ * Without a word nobody would notice that the first model never answers, or that a setting has no effect. */
 #ifndef CADRE_CLI_REFUSED_H
 #define CADRE_CLI_REFUSED_H
 
@@ -8,15 +8,15 @@
 #include "core/run/row.h"
 
 #define REFUSED_MAX 16 /* different warnings in one run */
-#define REFUSED_WARNING_MAX 4096
+#define REFUSED_WARNING_MAX 65536
 
 struct refused {
     struct hash said[REFUSED_MAX];
     size_t count;
 };
 
-/* Appends a warning when the event tells of a refused key behind which another model is asked; the same one only
- * once. Nothing otherwise. */
+/* Appends warnings when the event tells of a refused key behind which another model is asked, or of refused
+ * parameters; each only once. More than one are parted by line feeds. Nothing otherwise. */
 void refused_warning(struct refused *refused, const struct event_row *row, struct buf *out);
 
 #endif

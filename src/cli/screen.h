@@ -18,12 +18,21 @@ struct screen {
     uv_signal_t resized, suspended, continued;
     int widths[SCREEN_LINES_MAX]; /* of the lines that stand on the screen */
     int line_count;
+    enum { LAST_LINE_ENDED, LAST_LINE_OPEN } last_line; /* OPEN: the cursor stands behind it */
+    void (*footer)(void *user, int lines, struct buf *out);
+    void *footer_user;
     enum { SCREEN_PAUSED, SCREEN_DRAWING } state;
 };
 
 /* Starts drawing; the view outlives it. */
 int screen_start(struct screen *screen, uv_loop_t *loop, struct output *output,
                  const struct view *view, int64_t (*now)(void), struct err *err) NODISCARD;
+/* What stands below the tree from now on: appends at most `lines` lines, the last without a newline; the cursor is shown behind it. The tree
+ * gets the room that is left. NULL: nothing. */
+void screen_footer(struct screen *screen, void (*footer)(void *user, int lines, struct buf *out),
+                   void *user);
+/* Draws at once, unless it is paused. */
+void screen_draw(struct screen *screen);
 /* Takes the tree off the screen, so that other text can be written, and draws it again beneath. */
 void screen_pause(struct screen *screen);
 void screen_resume(struct screen *screen);

@@ -6,10 +6,14 @@
 
 #include "base/utf8.h"
 #include "cli/localserver.h"
+#include "cli/stopping.h"
 #include "cli/trust.h"
 #include "cli/windows.h"
+#include "port/vcs.h"
 
 #define NAMED_SERVER_MS 3000
+#define CHECKOUT_BYTES_MAX 65536
+#define CHECKOUT_MS 60000
 
 /* --provider names a local server and no model: the first that it has. */
 static int ask_named(struct wire *wire, struct str base_url, struct err *err)
@@ -122,6 +126,7 @@ int starting_open(struct invocation *invocation, struct wire **wire, struct err 
                                    .consent = trust_ask,
                                    .consent_user = &invocation->output};
     *wire = NULL;
+    stopping_early(STOPPING_NO_RUN);
     wire_flags(arguments, &request.flags);
     if (wire_open(&request, wire, err) != 0)
         return -1;
@@ -133,20 +138,45 @@ int starting_open(struct invocation *invocation, struct wire **wire, struct err 
     return -1;
 }
 
+int starting_checkout(struct wire *wire, struct err *err)
+{
+    static const char *const words[] = {"status", "--porcelain", NULL};
+    const struct vcs_question question = {.workspace = wire_workspace(wire)->path,
+                                          .words = words,
+                                          .output_max = CHECKOUT_BYTES_MAX,
+                                          .wall_ms = CHECKOUT_MS};
+    struct vcs_answer answer = {.status = 0};
+    struct vcs_port *vcs = NULL;
+    struct err problem = ERR_INIT;
+    if (wire_config(wire)->settings.refuse_dirty != SWITCH_ON)
+        return 0;
+    int result = wire_vcs(wire, &vcs, &problem) == 0
+                     ? vcs->ask(vcs->self, &question, &answer, &problem)
+                     : -1;
+    if (result != 0)
+        result = problem.class == ERR_NOT_FOUND
+                     ? 0 /* no git, no repository: nothing is committed */
+                     : err_set(err, problem.class, "%s", problem.message);
+    else if (answer.output.n > 0)
+        result = err_set(err, ERR_USAGE,
+                         "the checkout has uncommitted changes, and isolation.snapshot is false; "
+                         "commit or stash them first. Nothing was started");
+    if (vcs != NULL && problem.class == ERR_NONE) {
+        buf_release(&answer.output);
+        buf_release(&answer.errors);
+    }
+    wire_vcs_close(vcs);
+    return result;
+}
+
 struct drive starting_drive(struct wire *wire, struct str task)
 {
     const struct config *config = wire_config(wire);
-    const struct model_settings *model =
-        settings_model(&config->settings, config->settings.default_model);
     return (struct drive){
         .wire = wire,
         .kind = DRIVE_START,
         .task = task,
-        .model = model != NULL ? model->model : config->settings.default_model,
         .source = config->model_source,
-        .cap_nano = config->settings.root.cost_nano,
         .timeout_ms = config->settings.root.wall_ms,
-        .prices =
-            model != NULL && model->price_in_nano == UNLIMITED ? DRIVE_UNPRICED : DRIVE_PRICED,
     };
 }

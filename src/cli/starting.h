@@ -25,6 +25,8 @@
 int starting_task(struct str typed, struct buf *input, struct str *task, struct err *err) NODISCARD;
 /* Opens what the flags name, and finds the model that they, the config or this machine have. On failure nothing stays open. */
 int starting_open(struct invocation *invocation, struct wire **wire, struct err *err) NODISCARD;
+/* With isolation.snapshot off nothing starts while the checkout has changes that are not committed: USAGE. */
+int starting_checkout(struct wire *wire, struct err *err) NODISCARD;
 /* A drive that starts a run with this task. */
 struct drive starting_drive(struct wire *wire, struct str task);
 

@@ -24,6 +24,22 @@ void text_money(struct buf *out, int64_t nano)
     text_dollars(out, (double)nano / 1e9);
 }
 
+bool text_spent(struct buf *out, const struct js *result)
+{
+    double cost = js_real(js_get(result, "cost_usd"), -1);
+    double least = js_real(js_get(js_get(result, "at_least"), "cost_usd"), -1);
+    double most = js_real(js_get(js_get(result, "at_most"), "cost_usd"), -1);
+    if (cost <= 0 && least <= 0 && most <= 0)
+        return false;
+    buf_text(out, cost < 0 ? "at least " : "");
+    text_dollars(out, cost < 0 ? least : cost);
+    if (most > cost) {
+        buf_text(out, ", at most ");
+        text_dollars(out, most);
+    }
+    return true;
+}
+
 void text_tokens(struct buf *out, int64_t tokens)
 {
     if (tokens < 1000)

@@ -10,10 +10,13 @@
 
 void text_money(struct buf *out, int64_t nano); /* "$0.0123"; below a tenth of a cent "$0.000123" */
 void text_dollars(struct buf *out, double dollars); /* the same, from a result object */
-void text_tokens(struct buf *out, int64_t tokens);  /* "950", "12.3k", "1.2M" */
-void text_duration(struct buf *out, int64_t ms);    /* "3.2s", "2m05s", "1h02m" */
-void text_clock(struct buf *out, int64_t ms);       /* "12:01:02", local */
-void text_date(struct buf *out, int64_t ms);        /* "2025-03-01 12:01", local */
+/* What a result object says was spent: "$0.06", "$0.06, at most $0.32", "at least $0.06". False, and nothing, where it does not
+ * know any cost, or there was none. */
+bool text_spent(struct buf *out, const struct js *result);
+void text_tokens(struct buf *out, int64_t tokens); /* "950", "12.3k", "1.2M" */
+void text_duration(struct buf *out, int64_t ms);   /* "3.2s", "2m05s", "1h02m" */
+void text_clock(struct buf *out, int64_t ms);      /* "12:01:02", local */
+void text_date(struct buf *out, int64_t ms);       /* "2025-03-01 12:01", local */
 /* One line, cleaned, at most `columns` wide ("…" or "..." at a cut), and padded to `columns` with
  * text_column. */
 enum text_ellipsis { ELLIPSIS_ASCII, ELLIPSIS_UTF8 };

@@ -20,15 +20,28 @@ struct glyphs {
 };
 
 static const struct glyphs glyph_sets[] = {
-    [GLYPHS_ASCII] =
-        {{"o", "*", "?", "+", "x", "-"}, "|- ", "`- ", "|  ", "   ", " | ", " > ", ELLIPSIS_ASCII},
-    [GLYPHS_UTF8] =
-        {{"○", "●", "?", "✓", "✗", "⊘"}, "├─ ", "└─ ", "│  ", "   ", " · ", " › ", ELLIPSIS_UTF8},
+    [GLYPHS_ASCII] = {{"o", "*", "?", "+", "!", "x", "-"},
+                      "|- ",
+                      "`- ",
+                      "|  ",
+                      "   ",
+                      " | ",
+                      " > ",
+                      ELLIPSIS_ASCII},
+    [GLYPHS_UTF8] = {{"○", "●", "?", "✓", "!", "✗", "⊘"},
+                     "├─ ",
+                     "└─ ",
+                     "│  ",
+                     "   ",
+                     " · ",
+                     " › ",
+                     ELLIPSIS_UTF8},
 };
 
 static const enum output_style state_styles[TREE_STATE_COUNT] = {
-    [TREE_WAITING] = STYLE_DIM, [TREE_WORKING] = STYLE_BOLD, [TREE_ASKING] = STYLE_YELLOW,
-    [TREE_DONE] = STYLE_GREEN,  [TREE_FAILED] = STYLE_RED,   [TREE_CANCELLED] = STYLE_YELLOW,
+    [TREE_WAITING] = STYLE_DIM,      [TREE_WORKING] = STYLE_BOLD,   [TREE_ASKING] = STYLE_YELLOW,
+    [TREE_DONE] = STYLE_GREEN,       [TREE_REFUSED] = STYLE_YELLOW, [TREE_FAILED] = STYLE_RED,
+    [TREE_CANCELLED] = STYLE_YELLOW,
 };
 
 /* The shape: children as linked lists by row index. */
@@ -48,7 +61,8 @@ struct drawing {
 
 static bool finished(enum tree_state state)
 {
-    return state == TREE_DONE || state == TREE_FAILED || state == TREE_CANCELLED;
+    return state == TREE_DONE || state == TREE_REFUSED || state == TREE_FAILED ||
+           state == TREE_CANCELLED;
 }
 
 static void link_nodes(const struct tree_row *rows, size_t count, struct node *nodes)
@@ -137,6 +151,10 @@ static void add_numbers(struct drawing *d, const struct tree_row *row)
     if (row->cost_nano >= 0) {
         buf_text(&numbers, d->glyphs->separator);
         text_money(&numbers, row->cost_nano);
+        if (row->cost_most_nano > row->cost_nano) {
+            buf_text(&numbers, ", at most ");
+            text_money(&numbers, row->cost_most_nano);
+        }
     }
     add(d, STYLE_DIM, buf_view(&numbers));
     buf_release(&numbers);
@@ -250,7 +268,8 @@ static void draw_hidden(struct drawing *d, size_t count, size_t hidden)
     }
     buf_init(&text, 512);
     buf_printf(&text, "%s %zu more: %zu done, %zu failed, %zu at work, %zu waiting",
-               d->glyphs->ellipsis == ELLIPSIS_UTF8 ? "…" : "...", hidden, by_state[TREE_DONE],
+               d->glyphs->ellipsis == ELLIPSIS_UTF8 ? "…" : "...", hidden,
+               by_state[TREE_DONE] + by_state[TREE_REFUSED],
                by_state[TREE_FAILED] + by_state[TREE_CANCELLED],
                by_state[TREE_WORKING] + by_state[TREE_ASKING], by_state[TREE_WAITING]);
     d->room = d->style->columns;

@@ -12,6 +12,7 @@ enum tree_state {
     TREE_WORKING,
     TREE_ASKING, /* a person must answer */
     TREE_DONE,
+    TREE_REFUSED, /* done, but calls of it or of agents below it were refused */
     TREE_FAILED,
     TREE_CANCELLED,
     TREE_STATE_COUNT
@@ -26,8 +27,9 @@ struct tree_row {
     struct str activity;            /* what it does now, or how it ended */
     int64_t tool_calls, tool_limit; /* limit -1: none */
     int64_t tokens;
-    int64_t cost_nano; /* -1: prices are not known */
-    struct str tail;   /* the end of the text that streams in, or empty */
+    int64_t cost_nano;      /* billed; -1: prices are not known */
+    int64_t cost_most_nano; /* with requests that ended without a bill */
+    struct str tail;        /* the end of the text that streams in, or empty */
     enum { TAIL_TEXT, TAIL_REASONING } tail_is;
 };
 

@@ -5,11 +5,13 @@
 #include "cli/output.h"
 #include "config/config.h"
 
-/* A config_consent_fn whose user is the command's struct output: denied where there is no terminal to ask on. */
+/* A config_consent_fn whose user is the command's struct output: denied where there is no terminal to ask on. As with calls, that is
+ * the controlling one where stdin is something else. */
 config_consent_fn trust_ask;
 /* The same for commands that need nothing of the project's file: says on stderr that it was left out. */
 config_consent_fn trust_leave_out;
-/* What the file widens, one line each: "  mode: safe (built-in) -> auto". */
-void trust_list(struct output *output, const struct config *config);
+/* What the file widens, each whole: "  mode: safe (built-in) -> auto". What a terminal would not show is marked. */
+void trust_list(struct output *output, const struct config *config,
+                const struct config_project_file *project);
 
 #endif

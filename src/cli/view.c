@@ -125,8 +125,13 @@ static void describe_end(const struct agent *agent, struct view_agent *out, stru
     /* A child whose budget ran out and whose work was integrated counts as completed. */
     if (agent->outcome == OUTCOME_BUDGET_EXCEEDED && agent->life == LIFE_COMPLETED)
         out->state = TREE_DONE;
+    if (out->state == TREE_DONE && agent->refused.count > 0)
+        out->state = TREE_REFUSED;
     if (agent->outcome == OUTCOME_COMPLETED) {
         buf_text(text, "done");
+        if (agent->refused.count > 0)
+            buf_printf(text, ", %lld call%s refused,", (long long)agent->refused.count,
+                       agent->refused.count == 1 ? "" : "s");
     } else {
         buf_text(text, outcome_text(agent->outcome));
         if (agent->error.n > 0 && !str_is(agent->error, outcome_text(agent->outcome)))
@@ -227,10 +232,13 @@ static void update_one(struct view *view, const struct run *run, uint32_t no, in
         copy_clean(out->role, sizeof out->role, no == 0 ? STR_NONE : agent->contract.agent.role);
     }
     out->tool_calls = agent->account.tool_calls;
+    out->refused = agent->refused.count;
     out->tool_limit = agent->account.limits.tool_calls;
-    out->tokens = agent->account.spent.tokens;
-    out->cost_nano =
-        model != NULL && model->price_in_nano >= 0 ? agent->account.spent.cost_nano : -1;
+    struct amount billed = budget_billed(&agent->account);
+    bool priced = agent->account.prices == PRICES_KNOWN && model != NULL && model_is_priced(model);
+    out->tokens = billed.tokens;
+    out->cost_nano = priced ? billed.cost_nano : -1;
+    out->cost_most_nano = priced ? agent->account.spent.cost_nano : -1;
     describe(agent, out);
     if (out->since < 0)
         out->since = now;
@@ -376,6 +384,7 @@ void view_render(const struct view *view, int64_t now, const struct tree_style *
             .tool_limit = agent->tool_limit,
             .tokens = agent->tokens,
             .cost_nano = agent->cost_nano,
+            .cost_most_nano = agent->cost_most_nano,
             .tail = str_from(agent->tail),
             .tail_is = agent->reasons ? TAIL_REASONING : TAIL_TEXT,
         };

@@ -21,7 +21,9 @@ struct view_agent {
     bool reasons;     /* the tail is reasoning */
     char waiting[64]; /* what its request waits for at the provider; empty: it does not wait */
     int64_t waiting_since;
-    int64_t tool_calls, tool_limit, tokens, cost_nano;
+    int64_t tool_calls, tool_limit, tokens;
+    int64_t cost_nano, cost_most_nano; /* billed, and with requests that ended without a bill; -1 */
+    int64_t refused;                   /* calls of it and of agents below it */
 };
 
 struct view {

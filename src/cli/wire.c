@@ -8,8 +8,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/mask.h"
 #include "cli/gateway.h"
 #include "cli/services.h"
+#include "cli/typed.h"
 #include "config/models.h"
 #include "config/trust.h"
 #include "core/run/doors.h"
@@ -60,6 +62,7 @@ struct wire {
     struct tool_services services;
     struct gateway_headers headers;       /* of the request that is being made */
     struct key_ring *keys;                /* NULL: no provider has a key helper */
+    struct masker *masker;                /* NULL: secrets are shown */
     void (*meanwhile)(struct wire *wire); /* NULL: nothing */
     wire_warning *warning;
     void *warning_user;
@@ -90,11 +93,6 @@ void wire_flags(const struct arguments *arguments, struct config_flags *flags)
     }
 }
 
-static const char *environment_get(void *user, const char *name)
-{
-    return getenv(name);
-}
-
 static const char *environment_without_keys(void *user, const char *name)
 {
     size_t n = strlen(name);
@@ -113,18 +111,6 @@ static struct str directory_of(struct arena *arena, struct str path)
     return arena_copy(arena, (struct str){path.p, n});
 }
 
-/* What is typed is meant from the current directory, wherever the workspace is. */
-static int make_absolute(struct arena *arena, struct str *path, struct err *err)
-{
-    char directory[PATH_MAX];
-    if (path->n == 0 || path->p[0] == '/')
-        return 0;
-    if (getcwd(directory, sizeof directory) == NULL)
-        return err_set(err, ERR_USAGE, "the current directory is gone: %s", strerror(errno));
-    *path = arena_printf(arena, "%s/%.*s", directory, STR_FMT(*path));
-    return 0;
-}
-
 int wire_open(const struct wire_request *request, struct wire **out, struct err *err)
 {
     struct wire *wire = calloc(1, sizeof *wire);
@@ -133,16 +119,13 @@ int wire_open(const struct wire_request *request, struct wire **out, struct err 
     if (workspace_open(&wire->workspace, request->workspace, err) != 0)
         goto fail;
     struct config_environment environment = {
-        .get = request->need == WIRE_MODEL ? environment_get : environment_without_keys,
+        .get = request->need == WIRE_MODEL ? gateway_variable : environment_without_keys,
         .workspace = wire->workspace.path,
+        .here = typed_here(&wire->workspace.arena),
         .consent = request->consent,
         .consent_user = request->consent_user,
     };
-    struct config_flags flags = request->flags;
-    if (make_absolute(&wire->workspace.arena, &flags.config_file, err) != 0 ||
-        make_absolute(&wire->workspace.arena, &flags.store, err) != 0)
-        goto fail_workspace;
-    if (config_load(&flags, &environment, &wire->config, err) != 0)
+    if (config_load(&request->flags, &environment, &wire->config, err) != 0)
         goto fail_workspace;
     struct list *tools = &wire->config.settings.available_tools;
     for (size_t i = 0; i < tool_count; i++)
@@ -180,6 +163,11 @@ void wire_close(struct wire *wire)
     config_release(&wire->config);
     workspace_release(&wire->workspace);
     free(wire);
+}
+
+const struct masker *wire_masker(const struct wire *wire)
+{
+    return wire->masker;
 }
 
 const struct config *wire_config(const struct wire *wire)
@@ -241,8 +229,9 @@ int wire_record(struct wire *wire, struct str file, struct err *err)
 {
     const struct record_warning warning = {warn, wire};
     struct str workspace = wire->workspace.path;
-    struct str path = arena_copy(&wire->config.arena, file);
-    if (record_new(path.p, &warning, &wire->record, err) != 0)
+    struct str path;
+    if (typed_path(&wire->config.arena, file, &path, err) != 0 ||
+        record_new(path.p, &warning, &wire->record, err) != 0)
         return -1;
     path = real_path(wire, path);
     if (str_starts(path, workspace) && path.n > workspace.n && path.p[workspace.n] == '/')
@@ -254,8 +243,8 @@ int wire_record(struct wire *wire, struct str file, struct err *err)
 int wire_replay(struct wire *wire, struct str file, struct err *err)
 {
     const struct replay_file *recording = NULL;
-    struct str path = arena_copy(&wire->config.arena, file);
-    if (make_absolute(&wire->config.arena, &path, err) != 0)
+    struct str path;
+    if (typed_path(&wire->config.arena, file, &path, err) != 0)
         return -1;
     path = real_path(wire, path);
     if (replay_shelf_get(&wire->shelf, path, &recording, err) != 0)
@@ -284,13 +273,26 @@ int wire_recordings(struct wire *wire, struct err *err)
 static int open_store(void *user, struct store **store, struct err *err)
 {
     const struct wire *wire = user;
-    struct sqlite_store_config config = {.path = wire->store_path.p, .busy_ms = BUSY_MS};
+    struct sqlite_store_config config = {.path = wire->store_path.p,
+                                         .busy_ms = BUSY_MS,
+                                         .boot_id = clock_boot_id(),
+                                         .wall_at_boot = clock_wall_at_boot()};
     return sqlite_store_open(&config, store, err);
 }
 
 int wire_store(struct wire *wire, struct store **store, struct err *err)
 {
     return open_store(wire, store, err);
+}
+
+int wire_store_reading(struct wire *wire, struct store **store, struct err *err)
+{
+    struct sqlite_store_config config = {.path = wire->store_path.p,
+                                         .busy_ms = BUSY_MS,
+                                         .boot_id = clock_boot_id(),
+                                         .wall_at_boot = clock_wall_at_boot(),
+                                         .use = SQLITE_STORE_READS};
+    return sqlite_store_open(&config, store, err);
 }
 
 static int take_id(void *user, const struct stored_run *run)
@@ -309,7 +311,7 @@ int wire_find_run(struct wire *wire, struct store *store, struct str typed, stru
     if (!str_is(typed, "last"))
         return store->ops->run_find(store, typed, run_id, err);
     *run_id = (struct id){{0}};
-    if (store->ops->runs(store, STR_NONE, 1, clock_now_ms(), take_id, run_id, err) != 0)
+    if (store->ops->runs(store, STR_NONE, 1, clock_boottime_ms(), take_id, run_id, err) != 0)
         return -1;
     if (run_id->text[0] == '\0')
         return err_set(err, ERR_NOT_FOUND,
@@ -413,7 +415,32 @@ static struct key_ring *keys_new(struct wire *wire)
     for (size_t i = 0; i < config->provider_count; i++)
         if (config->providers[i].api_key_cmd.state == LIST_SET)
             helpers[count++] = helper_of(&config->providers[i]);
-    return count > 0 ? key_ring_new(wire->loop, helpers, count) : NULL;
+    return count > 0 ? key_ring_new(wire->loop, helpers, count, wire->masker) : NULL;
+}
+
+static void know_secret(void *user, struct str value)
+{
+    masker_know(user, "config", value);
+}
+
+/* What must not be shown: the keys that the config uses now; helpers add what they print. */
+static struct masker *masker_open(const struct config *config)
+{
+    const struct config_environment environment = {.get = gateway_variable};
+    uint8_t key[MASK_KEY_BYTES];
+    if (config->secrets == SECRETS_SHOWN)
+        return NULL;
+    random_bytes(key, sizeof key);
+    struct masker *masker = masker_new(key);
+    config_secrets(config, &environment, know_secret, masker);
+    explicit_bzero(key, sizeof key);
+    return masker;
+}
+
+static void masker_close(struct wire *wire)
+{
+    masker_free(wire->masker);
+    wire->masker = NULL;
 }
 
 static void keys_free(struct wire *wire)
@@ -491,7 +518,7 @@ static void raise_descriptor_limit(void)
 static int prepare(void *user, struct err *err)
 {
     struct wire *wire = user;
-    services_open(&wire->services, &wire->config, wire->denied, wire->denied_count);
+    services_open(&wire->services, &wire->config, wire->denied, wire->denied_count, wire->masker);
     warn_of_missing_walls(wire);
     raise_descriptor_limit();
     wire->http_ready = http_global_init(err) == 0;
@@ -506,7 +533,11 @@ int wire_engine(struct wire *wire, uv_loop_t *loop, const struct engine_watch *w
     wire->loop = loop;
     wire->denied_count = config_trust_prepare(&wire->config) ? 2 : 1;
     memset(wire->models, 0, sizeof wire->models);
+    wire->masker = masker_open(&wire->config);
     wire->keys = keys_new(wire);
+    struct buf walls;
+    buf_init(&walls, 256);
+    services_walls_text(&wire->config, &walls);
     struct engine_config config = {
         .loop = loop,
         .store = {open_store, wire},
@@ -519,12 +550,15 @@ int wire_engine(struct wire *wire, uv_loop_t *loop, const struct engine_watch *w
         .provider = provider_of,
         .user = wire,
         .watch = *watch,
-        .now = clock_now_ms,
+        .boottime = clock_boottime_ms,
         .suspended = clock_suspended_ms,
+        .wall_at_boot = clock_wall_at_boot(),
         .entropy = random_bytes,
         .denied_paths = wire->denied,
         .denied_count = wire->denied_count,
+        .walls = arena_copy(&wire->config.arena, buf_view(&walls)),
     };
+    buf_release(&walls);
     sqlite_store_prepare();
     if (engine_new(&config, engine, err) == 0)
         return 0;
@@ -532,6 +566,7 @@ int wire_engine(struct wire *wire, uv_loop_t *loop, const struct engine_watch *w
     if (wire->http_ready)
         http_global_release();
     services_release(&wire->services);
+    masker_close(wire);
     return -1;
 }
 
@@ -551,6 +586,7 @@ void wire_engine_free(struct wire *wire, struct engine *engine)
         record_free(wire->record);
     wire->record = NULL;
     services_release(&wire->services);
+    masker_close(wire);
     http_global_release();
 }
 

@@ -31,6 +31,8 @@ int wire_open(const struct wire_request *request, struct wire **wire, struct err
 void wire_close(struct wire *wire); /* NULL is fine */
 
 const struct config *wire_config(const struct wire *wire);
+/* What must not be shown; NULL: everything may. */
+const struct masker *wire_masker(const struct wire *wire);
 struct workspace *wire_workspace(struct wire *wire);
 /* Makes a model that a local server has the default one. */
 int wire_local_model(struct wire *wire, struct str base_url, struct str model,
@@ -50,6 +52,8 @@ int wire_recordings(struct wire *wire, struct err *err) NODISCARD;
 
 /* One more handle on the store, for this thread; end it with ops->close. */
 int wire_store(struct wire *wire, struct store **store, struct err *err) NODISCARD;
+/* The same for a command that only reads: NOT_FOUND where there is no store, and it may be read-only. */
+int wire_store_reading(struct wire *wire, struct store **store, struct err *err) NODISCARD;
 /* The run that was meant: a full id, a unique prefix, or "last". NOT_FOUND, USAGE (several). */
 int wire_find_run(struct wire *wire, struct store *store, struct str typed, struct id *run_id,
                   struct err *err) NODISCARD;

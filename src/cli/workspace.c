@@ -1,10 +1,10 @@
-/* The workspace's facts. Instruction files are opened through a scope: a link in a repository
- * cannot bring a file from outside into a prompt. */
+/* The workspace's facts, and the instruction files that count in it. */
 #include "cli/workspace.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <pwd.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,6 +14,8 @@
 #include "base/id.h"
 #include "base/utf8.h"
 #include "os/clock.h"
+#include "os/instructions.h"
+#include "os/leftover.h"
 #include "os/random.h"
 #include "os/scope.h"
 
@@ -62,6 +64,7 @@ int workspace_open(struct workspace *workspace, struct str directory, struct err
             err->class = ERR_USAGE;
         return err_prefix(err, "workspace %s", given);
     }
+    leftover_clean(scope.fd);
     scope_close(&scope);
     arena_init(&workspace->arena);
     workspace->path = arena_copy(&workspace->arena, str_from(real));
@@ -78,58 +81,73 @@ void workspace_release(struct workspace *workspace)
     arena_release(&workspace->arena);
 }
 
-/* Adds one file under its heading; nothing when it is not there. */
-static int add_file(const struct scope *scope, const char *name, struct buf *out, struct err *err)
+struct reading {
+    const struct workspace *workspace;
+    const struct workspace_warning *warning;
+    struct buf out;
+};
+
+static void warn(const struct reading *reading, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void warn(const struct reading *reading, const char *format, ...)
 {
-    static const struct str everywhere[] = {{".", 1}};
-    struct scope_allow allow = {everywhere, 1};
-    struct scope_file file;
-    char bytes[INSTRUCTIONS_FILE_MAX];
-    size_t n = 0;
-    if (scope_open_read(scope, str_from(name), allow, SCOPE_FOLLOW_LINKS, &file, err) != 0) {
-        if (err->class == ERR_NOT_FOUND)
-            return 0;
-        return err_prefix(err, "instructions in %s", name);
-    }
-    ssize_t got = 1;
-    while (n < sizeof bytes && got > 0) {
-        got = read(file.fd, bytes + n, sizeof bytes - n);
-        if (got < 0 && errno == EINTR)
-            got = 1;
-        else if (got > 0)
-            n += (size_t)got;
-    }
-    close(file.fd);
-    if (got < 0)
-        return err_set(err, ERR_IO, "instructions in %s: %s", name, strerror(errno));
-    struct str text = {bytes, n};
-    if (n == sizeof bytes)
-        text = utf8_cut(text, n - 1);
-    if (text.n == 0)
-        return 0;
-    buf_printf(out, "%s# %s\n\n", out->n > 0 ? "\n" : "", name);
-    utf8_mend(out, text);
-    if (out->n > 0 && out->p[out->n - 1] != '\n')
-        buf_char(out, '\n');
-    return 0;
+    struct buf text;
+    va_list args;
+    buf_init(&text, 8192);
+    va_start(args, format);
+    buf_vprintf(&text, format, args);
+    va_end(args);
+    reading->warning->say(reading->warning->user, buf_view(&text));
+    buf_release(&text);
 }
 
-int workspace_instructions(struct workspace *workspace, struct str *text, struct err *err)
+/* Adds one directory's file under its heading; nothing when it is not there or empty. */
+static void add_file(struct reading *reading, const char *directory, const char *name)
+{
+    struct err problem = ERR_INIT;
+    struct buf text, *out = &reading->out;
+    struct instructions_found found;
+    size_t before = out->n;
+    buf_init(&text, 3 * INSTRUCTIONS_FILE_MAX); /* mending can make a byte three */
+    int result = instructions_read(directory, str_from(name), &text, &found, &problem);
+    if (result != 0 && problem.class != ERR_NOT_FOUND)
+        warn(reading, "%s; the agents do without it", problem.message);
+    if (result == 0 && found.extent == INSTRUCTIONS_CUT)
+        warn(reading, "%s/%.*s is too long: only its first %zu KB count; shorten it", directory,
+             STR_FMT(found.name), INSTRUCTIONS_FILE_MAX >> 10);
+    if (result == 0 && text.n > 0) {
+        buf_printf(out, "%s# %.*s", out->n > 0 ? "\n" : "", STR_FMT(found.name));
+        if (!str_is(reading->workspace->path, directory))
+            buf_printf(out, " of %s", directory);
+        buf_text(out, "\n\n");
+        buf_str(out, buf_view(&text));
+        if (out->n > 0 && out->p[out->n - 1] != '\n')
+            buf_char(out, '\n');
+    }
+    if (out->failed) {
+        warn(reading, "%s/%.*s is left out: all instruction files together have more than %zu KB",
+             directory, STR_FMT(found.name), INSTRUCTIONS_MAX >> 10);
+        out->n = before;
+        out->failed = false;
+    }
+    buf_release(&text);
+}
+
+struct str workspace_instructions(struct workspace *workspace, const struct upward *above,
+                                  const struct workspace_warning *warning)
 {
     static const char *const names[] = {"AGENTS.md", "ENVIRONMENT.md"};
-    struct scope scope;
-    struct buf out;
-    int result = 0;
-    *text = STR_NONE;
-    if (scope_open(&scope, workspace->path.p, err) != 0)
-        return -1;
-    /* Mending can make a byte three. */
-    buf_init(&out, 2 * (3 * INSTRUCTIONS_FILE_MAX + 256));
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && result == 0; i++)
-        result = add_file(&scope, names[i], &out, err);
-    if (result == 0 && out.n > 0)
-        *text = arena_copy(&workspace->arena, buf_view(&out));
-    buf_release(&out);
-    scope_close(&scope);
-    return result;
+    struct reading reading = {.workspace = workspace, .warning = warning};
+    struct str text = STR_NONE;
+    buf_init(&reading.out, INSTRUCTIONS_MAX);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        for (size_t k = 0; k < above->count; k++)
+            add_file(&reading, above->directories[k].p, names[i]);
+        add_file(&reading, workspace->path.p, names[i]);
+    }
+    if (reading.out.n > 0)
+        text = arena_copy(&workspace->arena, buf_view(&reading.out));
+    buf_release(&reading.out);
+    return text;
 }

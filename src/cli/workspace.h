@@ -5,8 +5,9 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "config/upward.h"
 
-#define INSTRUCTIONS_FILE_MAX ((size_t)32 << 10)
+#define INSTRUCTIONS_MAX ((size_t)256 << 10) /* of all instruction files together */
 
 struct workspace {
     struct arena arena;
@@ -19,10 +20,14 @@ struct workspace {
 /* directory: STR_NONE for the current one. Class USAGE when there is no such directory. */
 int workspace_open(struct workspace *workspace, struct str directory, struct err *err) NODISCARD;
 void workspace_release(struct workspace *workspace);
-/* Text of AGENTS.md and ENVIRONMENT.md, each under a heading, mended and cut at
- * INSTRUCTIONS_FILE_MAX; STR_NONE where there are none. A file that is there and cannot be read
- * inside the workspace (a link that leads out, a device) is an error. */
-int workspace_instructions(struct workspace *workspace, struct str *text,
-                           struct err *err) NODISCARD;
+/* Text of AGENTS.md (where there is none, CLAUDE.md) and ENVIRONMENT.md, of the directories above in their order and of the
+ * workspace, each under a heading; STR_NONE where there are none. A file that is there and cannot be read inside its directory (a link
+ * that leads out, a device), is binary, too long or belongs to somebody else, is a warning: children do without it, too. */
+struct workspace_warning {
+    void (*say)(void *user, struct str text);
+    void *user;
+};
+struct str workspace_instructions(struct workspace *workspace, const struct upward *above,
+                                  const struct workspace_warning *warning);
 
 #endif

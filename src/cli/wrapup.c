@@ -59,7 +59,7 @@ int wrapup_print(const struct wrapup *wrapup, struct output *output, enum ending
     struct apply_outcome outcome;
     struct ending_request request = {.run_id = id_str(&wrapup->run_id),
                                      .parts = parts,
-                                     .now = clock_now_ms(),
+                                     .asked_at = clock_boottime_ms(),
                                      .cache = &wrapup->cache,
                                      .report = publish(wrapup, output)};
     if (wire_store(wrapup->wire, &store, err) != 0)
