@@ -9,7 +9,7 @@ import threading
 import time
 import urllib.request
 
-PROGRAMS = ("server", "curl", "epoll", "journal", "sandbox", "git")
+PROGRAMS = ("server", "curl", "epoll", "journal", "verify", "sandbox", "git")
 SAMPLE_SECONDS = 0.02
 EARLY_SECONDS, EARLY_FOR = 0.002, 0.1  # a run may be over after 0.02 s: so often as long as it is this young
 CONFIG = """\

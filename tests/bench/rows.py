@@ -8,6 +8,7 @@ import sys
 import time
 
 import caching
+import files
 import measure
 import planned
 
@@ -281,6 +282,23 @@ def resume(bench, row, events):
         row.judge("≤ 10 s", ("s", row.wall, 10))
 
 
+def verify(bench, row, events):
+    """Checking a log of so many events, against folding it. The run was killed: it is like that of the row above."""
+    turns, rounds = 13, 3
+    children = events // 65 + 1
+    leads = min(LEADS_MAX, children // 16 + 1)
+    with measure.Server(bench, "--children", children, "--leads", leads, "--turns", turns, "--hold-last") as server:
+        store = bench.new_store()
+        process = bench.cadre_run(server, store, concurrent=500, depth=2)
+        server.wait(process, lambda stats: stats["held"])
+        process.kill()
+    seen = bench.alone("verify", store, rounds)
+    bench.forget_store(store)
+    row.wall, row.rounds = seen["verify_s"], rounds
+    row.note = "%d events; fold %.2f s, %.2fx" % (seen["events"], seen["fold_s"], seen["ratio"])
+    row.judge("≤ 2x the fold", ("÷ fold", seen["ratio"], 2))
+
+
 def run_all(bench, quick, only):
     results, thousand = [], {}
 
@@ -306,6 +324,8 @@ def run_all(bench, quick, only):
     add("confined true", confined, 50 if quick else 300)
     add("loop stall, 8 agents with shells and git", stall, 8, 9 if quick else 60)
     add("%d writers, 2000 files" % (10 if quick else 100), writers, 10 if quick else 100, 2000)
+    count = 5000 if quick else 50000
+    add("a child that makes %d files" % count, files.measure_files, count)
     for review in (False,) if quick else (False, True):
         add("plan of %d steps in trees, %s" % (len(planned.STEPS), "reviewed" if review else "no review"), planned.measure_plan,
             review, 1 if quick else 3)
@@ -325,4 +345,5 @@ def run_all(bench, quick, only):
     add("K=%d at once, %d tool turns, 5 %% faults, default limits" % (children, TOOL_TURNS), faults, children, 50)
     events = 50000 if quick else 1000000
     add("resume of %d events" % events, resume, events)
+    add("verify of %d events" % events, verify, events)
     return results

@@ -246,9 +246,11 @@ class Files(unittest.TestCase):
 
 
 class Usage(unittest.TestCase):
-    def refuse(self, arguments, *expected, config=None):
-        """Exit code 2, every text on stderr, nothing on stdout, and no store made."""
+    def refuse(self, arguments, *expected, config=None, store=False):
+        """Exit code 2, every text on stderr, nothing on stdout, and no store made. store: there is one, and it is empty."""
         with Workspace(config=config) as space:
+            if store:
+                space.make_store()
             done = space.run(arguments)
             self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
             for text in expected:
@@ -285,7 +287,7 @@ class Usage(unittest.TestCase):
     def test_an_unknown_run_is_refused_by_every_command_that_takes_one(self):
         for command in ["show", "events", "tree", "resume", "cancel", "verify", "replay"]:
             with self.subTest(command):
-                self.refuse([command, "01ZZZZZZ"], "01ZZZZZZ", "cadre runs")
+                self.refuse([command, "01ZZZZZZ"], "01ZZZZZZ", "cadre runs", store=True)
 
     def test_a_workspace_that_does_not_exist_is_named(self):
         self.refuse(["run", "--base-url", "http://127.0.0.1:9/v1", "--model", "any", "--workspace", "/nonexistent", "t"],

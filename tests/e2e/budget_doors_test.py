@@ -254,7 +254,7 @@ class RandomTrees(unittest.TestCase):
                 doors |= {json.loads(row["context_json"])["receipt"]["door"] for row in self.children}
         print(f"{seen}", file=sys.stderr)
         if RUNS >= 20:
-            self.assertEqual(doors, set(DOORS))
+            self.assertLessEqual(doors, set(DOORS))
             self.assertTrue(all(seen.values()), seen)
 
 
@@ -296,7 +296,9 @@ class Receipts(unittest.TestCase):
                     self.start(door, limits + "\nsub_agent: {default_budget: {max_tool_calls: 100}}")
                     refused = of_type(self.of_child, "budget.refused")
                     self.assertTrue(refused)
-                    self.assertIn("does not pay for another request", refused[0]["reason"])
+                    self.assertIn("does not pay for another request: ", refused[0]["reason"])
+                    self.assertIn("(budget.tokens)" if "tokens" in limits else "(budget.cost_usd, or --max-cost)",
+                                  refused[0]["reason"])
                     self.assertIn("last words of a child", self.told["text"])
                     self.assertEqual(self.told["outcome"], "ok")
                     asked = [one["tools"] for one in of_type(self.of_child, "model.requested") if one["origin"] == "loop"]
@@ -341,7 +343,7 @@ class Receipts(unittest.TestCase):
 
     def test_a_request_that_fits_once_others_have_settled_waits_for_them_and_is_made(self):
         modest = (rule({"text": "a short answer", "delay_ms": 50}, first_user="CHILD"),)
-        for limits in ("tokens: 24000", "cost_usd: 0.04"):
+        for limits in ("tokens: 20000", "cost_usd: 0.04"):
             with self.subTest(limits=limits):
                 self.start("fan_out", f"budget: {{{limits}}}\nsub_agent: {{max_concurrent: 4}}", modest,
                            [f"CHILD {number}" for number in range(4)])

@@ -1,12 +1,14 @@
 """Limits that hold: tokens, dollars, calls and time of a root and of its children. The server's own count is the judge."""
 import json
 import os
+import re
 import time
 import unittest
 from pathlib import Path
 
 from harness import NO_CALLS, ModelServer, Workspace, json_lines, wait_until
 
+KEYS = (Path(__file__).resolve().parents[2] / "docs/config.md").read_text()
 PRICE_IN, PRICE_OUT = 1, 2  # dollars for a million tokens
 
 CONFIG = """llm:
@@ -88,6 +90,21 @@ class Limited(unittest.TestCase):
         return most
 
 
+    def names(self, error, limit):
+        """The error names the limit; where it is one of tokens or dollars, also what is needed and what is left."""
+        amount = r"(\d+ tokens?|\$\d+(\.\d+)?)"
+        missing = rf"; another request and a last answer need {amount}, {amount} (is|are) left(: {amount} would pay for them)?"
+        self.assertRegex(error, r"\Athe budget is used up: " + re.escape(limit) +
+                         (missing if "tokens" in limit or "$" in limit else "") + r"\Z")
+
+    def keys_exist(self, error):
+        """What an error names must be a key that docs/config.md has."""
+        keys = re.findall(r"[a-z_]+(?:\.[a-z_]+)+", error)
+        for key in keys:
+            self.assertIn(f"| `{key}` |", KEYS)
+        return keys
+
+
 class RootLimits(Limited):
     def test_tokens_are_never_promised_or_spent_beyond_the_limit(self):
         for children in (1, 3, 6):
@@ -152,7 +169,19 @@ class RootLimits(Limited):
                                                              limits="budget: {tokens: 5000}"))
             done = space.run(["run", "--config", str(space.root / "c.yaml"), "ROOT"])
         self.assertEqual(done.returncode, 3)
-        self.assertIn("cadre: the run did not complete: the budget is used up", done.stderr)
+        self.assertIn("cadre: the run did not complete: the budget is used up: 5000 tokens (budget.tokens)", done.stderr)
+
+    def test_the_error_of_a_root_names_the_limit_and_the_key_that_sets_it(self):
+        for limits, flags, named in [
+                ("safety: {circuit_breaker: {warn_at: 2, pause_at: 3}}", [], "3 tool calls (safety.circuit_breaker.pause_at)"),
+                ("safety: {circuit_breaker: {warn_at: 2, pause_at: 4, hard_stop_at: 4}}", [],
+                 "4 tool calls (safety.circuit_breaker.hard_stop_at)"),
+                ("budget: {tokens: 6000}", [], "6000 tokens (budget.tokens)"),
+                ("", ["--max-cost", "0.01"], "$0.01 (budget.cost_usd, or --max-cost)")]:
+            with self.subTest(named=named):
+                self.start(endless(1), limits, flags)
+                self.names(self.result["error"], named)
+                self.assertEqual(len(self.keys_exist(named)), 1)
 
 
 class ChildLimits(Limited):
@@ -179,6 +208,22 @@ class ChildLimits(Limited):
         self.assertEqual(self.answer()["outcome"], "ok")
         self.assertLessEqual(self.spent()["tokens"], 5000)
         self.assertEqual(self.spent()["status"], "budget_exceeded")
+
+    def test_the_error_of_a_child_names_the_limit_and_what_sets_it(self):
+        config = "sub_agent: {default_budget: {max_tool_calls: 3}}"
+        for spawn, named in [
+                ({}, "3 tool calls (sub_agent.default_budget.max_tool_calls, or max_tool_calls of the call)"),
+                ({"max_tool_calls": 2}, "2 tool calls (max_tool_calls of its call)"),
+                ({"max_tool_calls": 40, "budget": {"tokens": 5000}}, "5000 tokens (budget.tokens of its call)"),
+                ({"max_tool_calls": 40, "budget": {"cost_usd": 0.012}}, "$0.012 (budget.cost_usd of its call)")]:
+            with self.subTest(named=named):
+                self.start(self.one_child(*self.GREEDY, **spawn), config)
+                self.names(self.spent()["error"], named)
+                self.keys_exist(named)
+
+    def test_a_child_that_the_limit_of_the_run_stops_says_so(self):
+        self.start(self.one_child(*self.GREEDY, max_tool_calls=40), "budget: {tokens: 9000}")
+        self.names(self.spent()["error"], "9000 tokens of the run (budget.tokens)")
 
     def test_a_childs_own_dollar_limit_holds(self):
         self.start(self.one_child(*self.GREEDY, budget={"cost_usd": 0.012}))

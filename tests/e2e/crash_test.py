@@ -571,23 +571,27 @@ class Ownership(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assert_wound_down(run_id)
 
-    def test_the_first_interrupt_winds_the_run_down(self):
+    def test_the_first_interrupt_parks_the_run_and_closes_no_child(self):
         process, run_id = self.start_waiting_run()
         process.signal(signal.SIGINT)
-        self.assertEqual(process.end(), 130, process.errors)
-        self.assertIn("winding down", process.errors)
-        self.assertEqual(process.lines[-1]["run_status"], "cancelled")
+        self.assertEqual(process.end(), 75, process.errors)
+        self.assertIn("parking the run", process.errors)
+        self.assertEqual(process.lines[-1]["run_status"], "parked")
+        events = [event["type"] for event in self.workspace.events(run_id)]
+        self.assertEqual((events.count("run.parked"), events.count("agent.subagent_closed")), (1, 1))
+        self.assertEqual(self.workspace.run(["cancel", run_id, "--now"]).returncode, 0)
         self.assert_wound_down(run_id)
 
     def test_the_second_interrupt_ends_the_process_at_once_and_the_run_can_be_resumed(self):
         process, run_id = self.start_waiting_run()
-        # Both wait while the process is stopped, so that no winding down comes between them; and both are for its first
+        # Both wait while the process is stopped, so that no parking comes between them; and both are for its first
         # thread: one for the process may be taken by any thread, which on a busy machine runs when it is all over.
         process.signal(signal.SIGSTOP)
         for number in (signal.SIGINT, signal.SIGTERM):
             self.assertEqual(ctypes.CDLL(None).tgkill(process.pid, process.pid, number), 0)
         process.signal(signal.SIGCONT)
-        self.assertEqual(process.end(), 130, process.errors)
+        self.assertEqual(process.end(), 75, process.errors)
+        self.assertIn(f"go on with: cadre resume {run_id}; or give it up with: cadre cancel {run_id} --now", process.errors)
         self.assertNotIn("result", [line["type"] for line in process.lines])
         self.assertEqual(self.workspace.query("SELECT status FROM runs"), [{"status": "running"}])
         self.assertEqual(self.workspace.run(["cancel", run_id, "--now"]).returncode, 0)

@@ -37,7 +37,7 @@ class Demo(unittest.TestCase):
                 done = subprocess.run([program("CADRE"), "demo"], env={**space.environment, "TMPDIR": str(place)}, cwd=space.root,
                                       stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
             self.assertEqual(done.returncode, 1, done.stderr)
-            self.assertEqual(done.stderr.count("winding down"), 1, done.stderr)
+            self.assertEqual(done.stderr.count("the output cannot be written any more: parking the run"), 1, done.stderr)
             self.assertEqual(list(place.iterdir()), [])
 
 

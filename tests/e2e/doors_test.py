@@ -203,7 +203,7 @@ def comparable(text):
     """Without what differs from run to run: ids, times, tokens, dollars."""
     text = re.sub(r"\b[0-9a-f]{12}\b", "ID", text)
     text = re.sub(r"\d+\.\ds\b", "TIME", text)
-    return re.sub(r"\d+ tokens, \$\d+\.\d+", "SPENT", text).strip()
+    return re.sub(r"\d+ tokens(, \$\d+\.\d+)?", "SPENT", text).strip()
 
 
 def comparable_json(value):

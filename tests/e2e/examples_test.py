@@ -73,7 +73,7 @@ class Desk:
 
     def fill(self, section):
         """A section of the page as it should read now."""
-        named = re.search(r"runs/(v3-plan-[a-z-]+)\.jsonl", section)
+        named = re.search(r"runs/(v4-plan-[a-z-]+)\.jsonl", section)
         if named is None:
             return section
         plan = self.run("cadre plan show - --yaml", json.dumps(plans(read(named[1])[1])[0]))
@@ -141,7 +141,7 @@ class Recordings(unittest.TestCase):
                 self.assertEqual([event["seq"] for event in events if event["type"] == "permission.denied"], [])
 
     def test_a_finding_becomes_a_step_and_the_result_is_reviewed_again(self):
-        run, events = read("v3-plan-research-implement")
+        run, events = read("v4-plan-research-implement")
         first, second = plans(events)
         self.assertEqual([step["id"] for step in second["steps"][len(first["steps"]):]], ["review-1-1"])
         reviewers = [event["seq"] for event in events if event["type"] == "agent.subagent_created"
@@ -151,14 +151,14 @@ class Recordings(unittest.TestCase):
         self.assertIn("Review: approved.", json.loads(run["result_json"])["response"])
 
     def test_what_a_step_waits_for_is_merged_before_its_turn(self):
-        _, events = read("v3-plan-research-implement")
+        _, events = read("v4-plan-research-implement")
         begun, done = self.statuses(events, "in_progress"), self.statuses(events, "completed")
         order = [step["id"] for step in plans(events)[0]["steps"]]
         self.assertLess(order.index("guide"), order.index("tokens"))
         self.assertLess(begun["api"], done["guide"])
 
     def test_checks_are_run_before_each_merge(self):
-        _, events = read("v3-plan-research-implement")
+        _, events = read("v4-plan-research-implement")
         merged = {event["agent_no"]: event["seq"] for event in events if event["type"] == "agent.worktree_merged"
                   and event["payload"]["merge_strategy"] in ("fast_forward", "three_way")}
         checked = {event["agent_no"]: event for event in events if event["type"] == "agent.checked"}
@@ -168,14 +168,14 @@ class Recordings(unittest.TestCase):
             self.assertEqual([shown["passed"] for shown in checked[number]["payload"]["evidence"]], [True])
 
     def test_three_researchers_are_at_work_at_once_and_one_brings_it_together(self):
-        _, events = read("v3-plan-parallel-research")
+        _, events = read("v4-plan-parallel-research")
         begun, done = self.statuses(events, "in_progress"), self.statuses(events, "completed")
         researchers = ["patterns", "classes", "logging"]
         self.assertLess(max(begun[name] for name in researchers), min(done[name] for name in researchers))
         self.assertGreater(begun["report"], max(done[name] for name in researchers))
 
     def test_the_tests_fail_first_then_the_code_passes_them_and_a_third_sees_it(self):
-        _, events = read("v3-plan-tests-first")
+        _, events = read("v4-plan-tests-first")
         who = numbers(events)
         self.assertEqual(tested(events), [(who["tests"], False), (who["code"], True), (who["run"], True), (who["reviewer"], True)])
 
@@ -199,10 +199,10 @@ class Recordings(unittest.TestCase):
     def test_what_is_loaded_has_its_children_again(self):
         desk = Desk()
         with desk.space:
-            desk.run("python3 tests/fixtures/runs/recording.py load tests/fixtures/runs/v3-plan-tests-first.jsonl a.db")
+            desk.run("python3 tests/fixtures/runs/recording.py load tests/fixtures/runs/v4-plan-tests-first.jsonl a.db")
             (run,) = json_lines(desk.run("cadre runs --json --store a.db"))
             lines = list(recording.dump(desk.space.files / "a.db", run["run_id"]))
-        self.assertEqual(lines, (RUNS / "v3-plan-tests-first.jsonl").read_text().splitlines())
+        self.assertEqual(lines, (RUNS / "v4-plan-tests-first.jsonl").read_text().splitlines())
 
 
 if __name__ == "__main__":

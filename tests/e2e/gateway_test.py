@@ -257,7 +257,7 @@ class Windows(unittest.TestCase):
         with VendorServer(lambda r: chat_say(r, "done"), self.listed({"max_model_len": 32768})) as server, Workspace() as space:
             done = space.run(["run", "--base-url", server.url, "--model", "vendor-model", "task"])
             self.assertRegex(done.stdout, r"\Amodel vendor-model from flags.*; window 32768, from the server; run ")
-            self.assertIn("no price is known, so no cost limit holds", done.stdout)
+            self.assertIn("no price is known for vendor-model, so no cost limit can hold", done.stdout)
 
 
 class Models(unittest.TestCase):

@@ -193,13 +193,21 @@ class Workspace:
         self._started.append(process)
         return process
 
+    def make_store(self):
+        """An empty store: the first command that may write makes it."""
+        done = self.run(["agents", "list"])
+        if done.returncode != 0:
+            raise AssertionError(done.stderr)
+
     def query(self, sql, *values):
-        """Rows of the store as dictionaries; an empty list while there is no store."""
+        """Rows of the store as dictionaries; an empty list while there is no store, or only a file that was to become one."""
         if not self.store.exists():
             return []
         connection = sqlite3.connect(f"file:{self.store}?mode=ro", uri=True, timeout=WAIT_SECONDS)
         try:
             connection.row_factory = sqlite3.Row
+            if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0:
+                return []
             return [dict(row) for row in connection.execute(sql, values)]
         finally:
             connection.close()

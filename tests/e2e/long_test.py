@@ -130,8 +130,7 @@ class Long:
     def __init__(self, context, api="openai", summary=None, interrupt=None):
         plan = Plan()
         with ModelServer(plan.script(summary or {"text": SUMMARY})) as server, Workspace(plan.files) as space:
-            empty = space.run(["runs"])
-            assert empty.returncode == 0, empty.stderr
+            space.make_store()
             before = store_size(space.store)
             config = space.root / "long.yaml"
             config.write_text(CONFIG.format(url=server.url, api=api, window=WINDOW, context=context))
@@ -299,7 +298,7 @@ class CircuitBreaker(unittest.TestCase):
         (warned,) = of_type(events, "budget.warned")
         self.assertEqual(self.calls_before(events, warned["seq"]), 3)
         (told,) = [event["payload"] for event in of_type(events, "agent.message") if event["payload"].get("note") == "warn"]
-        self.assertIn("3 tool calls made", told["text"])
+        self.assertIn("3 of 30 tool calls made", told["text"])
         self.assertIn("Wrap up", told["text"])
         self.assertEqual(len(of_type(events, "tool.requested")), 6, "a warning is no stop")
 

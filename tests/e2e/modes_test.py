@@ -72,8 +72,9 @@ class Table(Headless):
                 self.assertTrue(self.offered("read", mode))
                 modes = self.contract()["tool_modes"]
                 self.assertEqual(modes["read"], reads)
-                # Without a terminal nobody can be asked; what is denied is in no contract.
-                self.assertEqual(modes.get("write"), "allow" if files == "allow" else None)
+                # What is denied is in no contract. What is asked for is, whoever is there: that is decided at the call.
+                self.assertEqual(modes.get("write"), {"allow": "allow", "ask": "ask_mode"}.get(files))
+                # Where nobody can be asked it would only be refused, and is not offered.
                 self.assertEqual(self.offered("write", mode), files == "allow")
 
     def test_a_write_happens_in_the_modes_that_allow_it_and_in_no_other(self):
@@ -266,7 +267,7 @@ class Asking(OnATerminal):
     def test_safe_asks_before_it_writes(self):
         terminal = self.start(ROOT_WRITES, flags=())
         terminal.wait_for(r"root wants to use write")
-        terminal.keys("y", "Enter")
+        terminal.answer("y")
         self.assertEqual(terminal.wait_for_end(), 0)
         self.assertEqual(len(self.events("permission.asked")), 1)
 
@@ -276,29 +277,39 @@ class Asking(OnATerminal):
         self.assertEqual(self.events("permission.asked"), [])
         self.assertIn("out.txt", self.space.tree())
 
-    def test_a_childs_ask_is_allow_in_auto(self):
+    def test_a_childs_ask_by_name_is_a_question_in_auto_too(self):
         terminal = self.start(CHILD_WRITES, "mode: auto\npermissions: {write: ask}\n")
+        terminal.wait_for(r"agent-1 wants to use write")
+        terminal.answer("y")
         self.assertEqual(terminal.wait_for_end(), 0)
-        self.assertEqual(self.events("permission.asked"), [])
+        self.assertEqual([asked["asker"] for asked in self.events("permission.asked")], ["terminal"])
         self.assertIn("out.txt", self.space.tree())
 
     def test_the_roots_own_ask_in_auto_is_a_question(self):
         terminal = self.start(ROOT_WRITES, "mode: auto\npermissions: {write: ask}\n")
         terminal.wait_for(r"root wants to use write")
-        terminal.keys("n", "Enter")
+        terminal.answer("n")
         self.assertEqual(terminal.wait_for_end(), 0)
         self.assertNotIn("out.txt", self.space.tree())
 
-    def test_a_childs_ask_is_no_in_safe_and_nobody_is_asked(self):
+    def test_a_child_in_safe_is_asked_for_like_its_parent(self):
         terminal = self.start(CHILD_WRITES, flags=())
+        terminal.wait_for(r"agent-1 wants to use write")
+        terminal.answer("n")
+        self.assertEqual(terminal.wait_for_end(), 0)
+        self.assertEqual(len(self.events("permission.asked")), 1)
+        self.assertNotIn("out.txt", self.space.tree())
+
+    def test_with_sub_agent_ask_deny_nobody_is_asked_for_a_child(self):
+        terminal = self.start(CHILD_WRITES, "sub_agent: {ask: deny}\n", flags=())
         self.assertEqual(terminal.wait_for_end(), 0)
         self.assertEqual(self.events("permission.asked"), [])
+        self.assertEqual(len(self.events("permission.denied")), 1)
         self.assertNotIn("out.txt", self.space.tree())
-        self.assertNotIn("Allow it?", terminal.history())
 
 
 class Breaker(OnATerminal):
-    QUESTION = r"root has made 3 tool calls; it stops at 6 at the latest\.\s+Let it go on\? \[y/N\]"
+    QUESTION = r"root has made 3 tool calls; it stops at 6 at the latest\.\s+Let it go on\? \[y/n\]"
 
     def pause(self, rules=BUSY):
         terminal = self.start(rules, BREAKER)
@@ -310,7 +321,7 @@ class Breaker(OnATerminal):
 
     def test_yes_goes_on_to_the_hard_stop_without_another_question(self):
         terminal = self.pause()
-        terminal.keys("y", "Enter")
+        terminal.answer("y")
         self.assertEqual(terminal.wait_for_end(), 3)
         self.assertEqual(self.result()["tool_calls"], 6)
         self.assertEqual(self.result()["response"], "last words")
@@ -319,7 +330,7 @@ class Breaker(OnATerminal):
 
     def test_no_gives_it_one_last_turn(self):
         terminal = self.pause()
-        terminal.keys("n", "Enter")
+        terminal.answer("n")
         self.assertEqual(terminal.wait_for_end(), 3)
         self.assertEqual((self.result()["tool_calls"], self.result()["response"]), (3, "last words"))
         self.assertEqual(self.events("run.unpaused"), [{"outcome": "stop"}])
@@ -330,15 +341,15 @@ class Breaker(OnATerminal):
         terminal = self.start(rules, BREAKER)
         terminal.wait_for(self.QUESTION)
         self.assertEqual(len(self.events("tool.requested")), 3)
-        terminal.keys("y", "Enter")
+        terminal.answer("y")
         self.assertEqual(terminal.wait_for_end(), 0)
         self.assertEqual(self.result()["tool_calls"], 5)
 
-    def test_ctrl_c_at_the_question_winds_the_run_down(self):
+    def test_ctrl_c_at_the_question_parks_the_run(self):
         terminal = self.pause()
         terminal.keys("C-c")
-        self.assertEqual(terminal.wait_for_end(), 130)
-        self.assertEqual(self.row()["status"], "cancelled")
+        self.assertEqual(terminal.wait_for_end(), 75)
+        self.assertEqual(self.row()["status"], "parked")
 
     def test_killed_at_the_question_it_is_asked_again_by_resume(self):
         terminal = self.pause()

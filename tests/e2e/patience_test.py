@@ -112,8 +112,59 @@ class RateLimit(unittest.TestCase):
             self.assertEqual(lines[-1]["run_status"], "parked")
             # Long before the governor would have asked again, a minute later.
             (parked,) = by_type(space.events(lines[0]["run_id"]), "run.parked")
-            (failed,) = by_type(space.events(lines[0]["run_id"]), "model.failed")
+            failed, aborted = by_type(space.events(lines[0]["run_id"]), "model.failed")
+            self.assertEqual(aborted["payload"]["sent"], "no")  # it only waited
             self.assertLess(parked["ts"] - failed["ts"], 30000)
+
+
+PRICED = CONFIG.replace("max_context_tokens: 32768", "max_context_tokens: 32768, max_tokens: 2000, "
+                        "price_in: 3, price_out: 15")
+
+
+class Money(unittest.TestCase):
+    def test_tries_that_break_park_the_run_before_they_use_up_its_budget(self):
+        breaks = rule({"drop": "before-headers", "fail_times": 8, "then": {"text": "fine"}}, turn=1)
+        rules = script(rule({"calls": [call("ls", path=".")]}, turn=0), breaks)
+        with ModelServer(rules) as server, Workspace({}, PRICED.format(patience=600000, url=server.url)) as space:
+            done = space.run(["run", "--max-cost", "0.2", "--json", "ROOT"])
+            self.assertEqual(done.returncode, 75, done.stdout + done.stderr)
+            last = json_lines(done.stdout)[-1]
+            self.assertIn("broke without an answer may have cost up to", last["reason"])
+            self.assertEqual(space.run(["resume", "last"]).returncode, 75)  # nobody said that they count no longer
+            self.assertIn("--forgive-broken", space.run(["show", "last"]).stdout)
+            while done.returncode == 75:
+                done = space.run(["resume", "last", "--json", "--forgive-broken"])
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertEqual(json_lines(done.stdout)[-1]["response"], "fine")
+            self.assertEqual(space.run(["verify", last["run_id"]]).returncode, 0)
+
+
+class Parking(unittest.TestCase):
+    """What was out, or waited for its turn, when the run parked."""
+
+    def test_every_request_has_told_what_it_cost(self):
+        tasks = [{"task": f"CHILD {n}"} for n in range(3)]
+        rules = [rule({"calls": [call("fan_out", tasks=tasks)]}, first_user="ROOT", turn=0),
+                 rule({"text": "never", "delay_ms": 600000}, first_user="CHILD")]
+        port = free_port()
+        server = ModelServer(script(*rules), port=port)
+        self.addCleanup(server.stop)
+        with Workspace({}, CONFIG.format(patience=3000, url=server.url)) as space:
+            process = space.start(["run", "--mode", "auto", "--json", "ROOT"])
+            process.wait_for_event("model.requested", 4)
+            wait_until(lambda: server.stats()["in_flight"] == 3, "three requests are out")
+            server.popen.kill()
+            server.popen.wait()
+            self.assertEqual(process.end(), 75, process.errors)
+            events = space.events(process.lines[0]["run_id"])
+            open_requests = space.query("SELECT count(*) AS n, e.call_id FROM events e JOIN event_types t USING (type_no) WHERE"
+                                        " t.type IN ('model.requested', 'model.replied', 'model.failed') GROUP BY 2 HAVING n = 1")
+            self.assertEqual(open_requests, [])
+            kinds = [one["type"] for one in events]
+            self.assertNotIn("run.resumed", kinds)
+            late = [one for one in events[kinds.index("run.parked"):] if one["type"] == "model.failed"]
+            for one in late:
+                self.assertEqual(one["payload"]["sent"], "no")
 
 
 class Final(unittest.TestCase):

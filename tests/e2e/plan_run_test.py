@@ -189,6 +189,19 @@ class Plans(unittest.TestCase):
             self.assertIn("[failed] Title of left", answer)
             self.assertIn("[pending] Title of roof: not started", answer)
 
+    def test_two_calls_with_one_goal_both_get_the_plan(self):
+        """The second one's planner is the first one's, whose answer is there already."""
+        with Repository("plan: {enabled: true}\n") as space:
+            asks = call("plan", goal="Build it", plan_only=True)
+            rules = [planner(plan(step("base"))), rule("ROOT", 0, calls=[asks]), rule("ROOT", 1, calls=[asks]),
+                     rule("ROOT", 2, text="both are there")]
+            self.go(space, rules, "ROOT")
+            self.assertEqual(self.result["response"], "both are there")
+            answers = [event["payload"]["text"] for event in self.events if event["type"] == "tool.finished"]
+            self.assertEqual(len(answers), 2)
+            self.assertEqual(answers[0], answers[1])
+            self.assertEqual([event["type"] for event in self.events].count("agent.result_reused"), 1)
+
     def test_a_planner_that_fails_ends_the_run(self):
         with Repository() as space:
             self.go(space, [rule("Create a plan to", 0, status=400, error="no")], "--plan", "Build it", code=1)
@@ -256,8 +269,9 @@ class Plans(unittest.TestCase):
         terminal = Terminal(space, [program("CADRE"), "run", "--store", space.store, *server.flags(), "--mode", "auto",
                                     "--plan-file", self.plan_file(space, asks)])
         self.addCleanup(terminal.close)
-        text = terminal.wait_for(r"Start it\? \[y/N\]")
-        self.assertRegex(text, r"\? root wants to start a step that needs your approval: Title of base\n  DO-base\n")
+        text = terminal.wait_for(r"Start it\? \[y/n/v\]")
+        self.assertRegex(text, r"\? root wants to start a step that needs your approval:\n  step: base\n  title: Title of base\n"
+                               r"  task: DO-base\n")
         return terminal
 
     def test_a_terminal_is_asked_and_its_yes_starts_the_step(self):
@@ -365,9 +379,10 @@ class Plans(unittest.TestCase):
     def test_where_nobody_can_be_asked_it_is_told_that_no_step_can_run_a_test(self):
         look = plan(step("look", type="research"))
         with ModelServer(script()) as server:
-            for config, written, told in (("", DIAMOND, True), ("", look, False),
-                                          ("", plan(step("base", allowed_tools=["read", "write"])), False),
-                                          ("permissions: {shell: allow, test: allow}\n", DIAMOND, False)):
+            asks = "sandbox: {seccomp: false}\n"  # a command that leaves the walls is asked for
+            for config, written, told in ((asks, DIAMOND, True), (asks, look, False), ("", DIAMOND, False),
+                                          (asks, plan(step("base", allowed_tools=["read", "write"])), False),
+                                          (asks + "permissions: {shell: allow, test: allow}\n", DIAMOND, False)):
                 with Repository("plan: {review: false}\n" + config) as space:
                     done = space.run(["run", *server.flags(), "--mode", "auto", "--plan-file", self.plan_file(space, written),
                                       "--dry-run"])

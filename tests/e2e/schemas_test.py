@@ -3,7 +3,7 @@ agent. Sizes are bounded in bytes here; tests/peers/schemas.mjs counts tokens.""
 import json
 import unittest
 
-from spawning import Spawning, call, child, offered, root
+from spawning import Spawning, call, child, offered, root, rule
 
 # o200k takes 4.28 bytes of these schemas for a token. The limits are 2,500 tokens for a root, 1,500 for a default child of
 # spawn_agent, 300 for spawn_agent and delegate_task together.
@@ -58,6 +58,11 @@ class Size(Offered):
         self.assertLessEqual({"read", "grep", "git", "spawn_agent", "delegate_task", "agent_result"}, set(offered(request)))
         self.assertTokens(request["tools"], 1500)
 
+    def test_a_child_that_may_write_and_run_commands_as_on_a_terminal_and_in_mode_auto(self):
+        _, request = self.requests(ALLOWED)
+        self.assertLessEqual({"read", "write", "edit", "delete", "shell", "test", "git_commit", "spawn_agent"}, set(offered(request)))
+        self.assertTokens(request["tools"], 1500)
+
     def test_spawn_agent_and_delegate_task(self):
         request, _ = self.requests()
         doors = [tool for tool in request["tools"] if tool["function"]["name"] in ("spawn_agent", "delegate_task")]
@@ -94,6 +99,26 @@ class Content(Offered):
 
 
 class Useful(Offered):
+    SPECIAL = {"overview", "docs_coverage", "plan_files", "multi_edit", "fan_out"}
+
+    def test_tools_that_are_seldom_needed_are_shown_to_a_root_and_not_to_its_default_child(self):
+        first, second = self.requests(ALLOWED)
+        self.assertLessEqual(self.SPECIAL, set(offered(first)))
+        self.assertFalse(self.SPECIAL & set(offered(second)))
+
+    def test_a_role_or_a_call_that_names_them_brings_them(self):
+        self.assertLessEqual({"overview", "docs_coverage"}, set(offered(self.requests(role="researcher")[1])))
+        self.assertEqual(set(offered(self.requests(allowed_tools=["read", "overview"])[1])), {"read", "overview"})
+
+    def test_a_child_may_call_one_that_it_was_not_shown(self):
+        run = Spawning(self, root(0, calls=[call("spawn_agent", task="CHILD")]), root(1, text="done"),
+                       rule({"calls": [call("overview")]}, first_user="CHILD", turn=0),
+                       rule({"text": "done"}, first_user="CHILD", turn=1), files={"main.py": "print(1)\n"}).run()
+        self.assertEqual(run.done.returncode, 0, run.done.stderr)
+        result = run.recorder.of("CHILD")[1]["messages"][-1]
+        self.assertEqual(result["role"], "tool")
+        self.assertIn("Python", result["content"])
+
     def test_no_tool_for_open_children_where_every_door_waits_for_its_children(self):
         for request in self.requests():
             self.assertFalse(AGENT_TOOLS & set(offered(request)))

@@ -139,6 +139,19 @@ class Commands(Shells):
         logged = [event["type"] for event in self.space.events(self.run_id)]
         self.assertFalse([name for name in logged if "progress" in name])
 
+    def test_what_children_write_counts_in_sum_over_their_trees(self):
+        """Each writes less than the limit. They stay until the files have been looked at in any case."""
+        self.run_root(
+            root(0, calls=[call("spawn_agent", 2, task="CHILD {{index}} writes")]), root(1, text="done"),
+            child(0, calls=[shell("head -c 30000000 /dev/urandom > big; sleep 50")]), child(1, text="done"),
+            config="sandbox: {disk_mb: 48}\n")
+        made = [event for event in self.space.events(self.run_id) if event["type"] == "agent.worktree_created"]
+        self.assertEqual(len(made), 3)  # the root's, and one for each child
+        texts = [payload["text"] for payload in self.finished() if "killed by signal" in payload["text"]]
+        self.assertEqual(len(texts), 2, self.finished())
+        for text in texts:
+            self.assertIn("commands of this run wrote more to the disk than they may (sandbox.disk_mb)", text)
+
     def test_the_project_is_tested(self):
         self.run_root(root(0, calls=[call("test")]), root(1, text="done"),
                       files={"Makefile": "test:\n\t@echo 'ok 1 - fine'; echo 'not ok 2 - broken'; exit 1\n"})
@@ -214,7 +227,7 @@ class Ends(Shells):
     def test_cancelling_a_run_kills_its_command(self):
         sleeper = Sleeper()
         process = self.start(sleeper, root(1, text="stopped"))
-        process.signal(signal.SIGINT)
+        self.assertEqual(self.space.run(["cancel", "last"]).returncode, 0)
         self.assertEqual(process.end(), 130)
         self.assertEqual(sleeper.alive, [])
 
@@ -249,12 +262,12 @@ class Permission(Shells):
                 self.assertEqual(len(denied), 1)
                 self.assertEqual(self.space.tree(), {})
 
-    def test_nor_may_its_children(self):
-        for mode in ("safe", "auto"):
+    def test_nor_may_its_children_in_safe_and_in_auto_they_do_in_files_of_their_own(self):
+        for mode, made in (("safe", {}), ("auto", {"made": "x\n"})):
             with self.subTest(mode=mode):
                 self.run_root(root(0, calls=[call("spawn_agent", task="CHILD")]), root(1, text="done"),
                               child(0, calls=[shell("echo x > made")]), child(1, text="done"), mode=mode)
-                self.assertEqual(self.space.tree(), {})
+                self.assertEqual(self.space.tree(), made)
 
     def run_on_a_terminal(self, *rules):
         server = self.serve(*rules)

@@ -188,13 +188,13 @@ class Stopped(SlowReader):
         self.assertEqual(reader.close(), 4)
         self.assertEqual(self.check_lines(reader.text)[-1]["status"], "timeout")
 
-    def test_ctrl_c_winds_down_and_a_second_one_ends_at_once(self):
+    def test_ctrl_c_parks_and_a_second_one_ends_at_once(self):
         reader = self.start(script(rule({"text": "late", "delay_ms": 50000})), "--json")
         self.wait_for_event("model.requested")
         reader.popen.send_signal(signal.SIGINT)
-        self.wait_for_status("cancelled")
+        self.wait_for_status("parked")
         reader.popen.send_signal(signal.SIGINT)
-        self.assertEqual(reader.popen.wait(WAIT_SECONDS), 130)
+        self.assertEqual(reader.popen.wait(WAIT_SECONDS), 75)
 
     def test_a_run_comes_to_its_end_and_the_reader_then_gets_every_event_once(self):
         reader = self.start(talkative(28), "--json")
@@ -244,13 +244,13 @@ class Stopped(SlowReader):
 
 
 class Gone(SlowReader):
-    def test_a_reader_that_goes_away_winds_the_run_down(self):
+    def test_a_reader_that_goes_away_parks_the_run(self):
         reader = self.start(script(rule({"text": "late", "delay_ms": 50000})), "--json")
         self.wait_for_event("model.requested")
         reader.go_away()
-        self.wait_for_status("cancelled")
-        self.assertEqual(reader.close(), 130)
-        self.assertIn("cadre: the output cannot be written any more: winding down", reader.errors)
+        self.wait_for_status("parked")
+        self.assertEqual(reader.close(), 75)
+        self.assertIn("cadre: the output cannot be written any more: parking the run", reader.errors)
 
 
 if __name__ == "__main__":

@@ -71,6 +71,19 @@ class Terminal:
     def keys(self, *names):
         self.tmux("send-keys", *names)
 
+    def answer(self, key):
+        """Answers the question on the screen's last line. What is typed in the very moment in which it appears is thrown away: it
+        is typed again where the question stands as it stood."""
+        asked = self.screen()[-1]
+        for _ in range(5):
+            self.keys(key, "Enter")
+            try:
+                wait_until(lambda: self.screen()[-1] != asked, "the answer is taken", seconds=10)
+                return
+            except AssertionError:
+                continue
+        raise AssertionError("the question stands:\n" + "\n".join(self.screen()))
+
     def cursor_is_visible(self):
         return self.tmux("display-message", "-p", "#{cursor_flag}").strip() == "1"
 
@@ -175,22 +188,22 @@ class Tree(OnATerminal):
 
 
 class Stopping(OnATerminal):
-    def test_one_ctrl_c_winds_the_run_down_and_closes_every_child(self):
+    def test_one_ctrl_c_parks_the_run_and_closes_no_child(self):
         terminal = self.start(slow_children(20000))
         terminal.wait_for(r"agent-2 .*asking")
         terminal.keys("C-c")
-        self.assertEqual(terminal.wait_for_end(), 130)
+        self.assertEqual(terminal.wait_for_end(), 75)
         text = terminal.history()
-        self.assertEqual(text.count("winding down, press again to stop now"), 1)
+        self.assertEqual(text.count("parking the run, press again to stop at once"), 1)
         self.assertTrue(terminal.cursor_is_visible())
-        self.assertEqual(self.run_row()["status"], "cancelled")
-        self.assertEqual([row["status"] for row in self.space.children(self.run_row()["id"])], ["closed", "closed"])
+        self.assertEqual(self.run_row()["status"], "parked")
+        self.assertEqual([row["status"] for row in self.space.children(self.run_row()["id"])], ["running", "running"])
 
-    def test_ctrl_c_at_a_question_winds_the_run_down(self):
+    def test_ctrl_c_at_a_question_parks_the_run(self):
         terminal = self.start(script(rule({"calls": [call("write", path="out.txt", content="x\n")]})), flags=())
-        terminal.wait_for(r"Allow it\? \[y/N\]")
+        terminal.wait_for(r"Allow it\? \[y/n")
         terminal.keys("C-c")
-        self.assertEqual(terminal.wait_for_end(), 130)
+        self.assertEqual(terminal.wait_for_end(), 75)
         self.assertFalse((self.space.files / "out.txt").exists())
         self.assertTrue(terminal.cursor_is_visible())
 
@@ -214,9 +227,9 @@ class Questions(OnATerminal):
 
     def ask(self):
         terminal = self.start(self.WRITES, flags=())
-        text = terminal.wait_for(r"Allow it\? \[y/N\]")
+        text = terminal.wait_for(r"Allow it\? \[y/n")
         self.assertIn("root wants to use write:", text)
-        self.assertIn("path: out.txt", text)
+        self.assertIn("new file: out.txt", text)
         self.assertTrue(terminal.cursor_is_visible())
         self.assertFalse((self.space.files / "out.txt").exists())
         return terminal
@@ -224,7 +237,7 @@ class Questions(OnATerminal):
     def test_a_path_cannot_hide_behind_a_long_content(self):
         hidden = '{"content":"' + "harmless words " * 300 + '","path":"Makefile"}'
         terminal = self.start(script(rule({"calls": [{"name": "write", "arguments": hidden}]}, turn=0), rule({"text": "done"})), flags=())
-        self.assertIn("path: Makefile", terminal.wait_for(r"Allow it\? \[y/N\]"))
+        self.assertIn("new file: Makefile", terminal.wait_for(r"Allow it\? \[y/n"))
 
     def events(self, kind):
         return [event for event in self.space.events(self.run_row()["id"]) if event["type"] == kind]
@@ -244,9 +257,18 @@ class Questions(OnATerminal):
         self.assertIn("The answer was: Error: the user refused this call", terminal.history().replace("\n", " "))
         self.assertEqual(self.events("permission.denied")[0]["payload"]["reason"], "the user said no")
 
-    def test_enter_alone_means_no(self):
+    def test_enter_alone_and_rubbish_are_asked_again(self):
         terminal = self.ask()
         terminal.keys("Enter")
+        terminal.wait_for(r"not one of the answers")
+        for rubbish in ("yes please", "nope", "j", "1"):
+            terminal.keys("-l", rubbish)
+            terminal.wait_for(re.escape(f"y/n/s/p/v] {rubbish}"))
+            terminal.keys("Enter")
+            terminal.wait_for(re.escape(f'"{rubbish}" is not one of the answers'))
+        self.assertFalse((self.space.files / "out.txt").exists())
+        self.assertEqual(self.events("permission.granted") + self.events("permission.denied"), [])
+        terminal.keys("n", "Enter")
         self.assertEqual(terminal.wait_for_end(), 0)
         self.assertFalse((self.space.files / "out.txt").exists())
 
@@ -256,7 +278,7 @@ class Questions(OnATerminal):
         terminal = self.start(rules, flags=())
         terminal.wait_for(r"root .*asking")
         terminal.keys("y", "Enter")
-        terminal.wait_for(r"Allow it\? \[y/N\]")
+        terminal.wait_for(r"Allow it\? \[y/n")
         time.sleep(0.3)  # nothing may happen now: an answer that was typed too early would have been taken
         self.assertNotIn("exit code", terminal.history())
         self.assertFalse((self.space.files / "out.txt").exists())
@@ -279,7 +301,7 @@ class AskUser(OnATerminal):
 
     def test_the_words_that_are_typed_are_the_result_of_the_call(self):
         terminal = self.ask(question="Which colour?")
-        self.assertRegex(terminal.wait_for(r"Your answer:"), r"\? root asks:\n  Which colour\?\n")
+        self.assertRegex(terminal.wait_for(r"Your answer:"), r"\? root asks:\n  │ Which colour\?\n")
         self.assertTrue(terminal.cursor_is_visible())
         terminal.keys("  a deep blue ", "Enter")
         self.assertEqual(terminal.wait_for_end(), 0)
@@ -288,7 +310,7 @@ class AskUser(OnATerminal):
 
     def test_a_number_stands_for_its_choice(self):
         terminal = self.ask(question="Which colour?", choices=["red", "green"])
-        self.assertIn("  1) red\n  2) green\nA number, or your own answer:", terminal.wait_for(r"your own answer:"))
+        self.assertIn("  │ 1) red\n  │ 2) green\nA number, or your own answer.\nYour answer:", terminal.wait_for(r"Your answer:"))
         terminal.keys("2", "Enter")
         self.assertEqual(terminal.wait_for_end(), 0)
         self.assertEqual(self.finished()["text"], "green")
@@ -297,7 +319,7 @@ class AskUser(OnATerminal):
         terminal = self.ask(question="So.\n? root wants to use shell:\n  command: ls\x1b[2J\nAllow it? [y/N] ")
         text = terminal.wait_for(r"Your answer:")
         self.assertNotRegex(text, r"(?m)^(\? root wants|Allow it)")
-        self.assertIn("  ? root wants to use shell:", text)
+        self.assertIn("  │ ? root wants to use shell:", text)
 
     def test_the_question_stands_there_again_after_a_crash_and_is_answered_once(self):
         terminal = self.ask(question="Which colour?")
@@ -333,7 +355,7 @@ class HostileText(OnATerminal):
             rule({"calls": [call("write", path="out" + HOSTILE, content=HOSTILE)]}, first_user="ROOT", turn=1),
             rule({"text": "The end. " + HOSTILE}))
         terminal = self.start(rules, flags=())
-        terminal.wait_for(r"Allow it\? \[y/N\]")
+        terminal.wait_for(r"Allow it\? \[y/n")
         terminal.keys("n", "Enter")
         self.assertEqual(terminal.wait_for_end(), 0)
         self.check_bytes(terminal)

@@ -104,8 +104,11 @@ class Trees(unittest.TestCase):
     def test_uncommitted_changes_can_be_refused(self):
         with Repository("isolation: {snapshot: false}\n") as space:
             (space.files / "a.txt").write_text("changed\n")
-            self.go(space, rule("ROOT", 0, calls=[writes("x.txt", "x")]), code=1)
-            self.assertIn("uncommitted changes", self.result["error"])
+            with ModelServer(script(rule("ROOT", 0, calls=[writes("x.txt", "x")]))) as server:
+                done = space.run(["run", *server.flags(), "--mode", "auto", "--json", "ROOT"])
+            self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+            self.assertIn("uncommitted changes", done.stderr)
+            self.assertEqual(space.query("SELECT id FROM runs"), [])
 
     def test_the_root_can_work_in_the_checkout(self):
         with Repository("isolation: {root: false}\n") as space:

@@ -57,7 +57,8 @@ class WithoutATerminal(unittest.TestCase):
     def test_as_json_the_values_before_and_after_are_told(self):
         line = json.loads(self.trust("--show", "--json"))
         self.assertEqual((line["type"], line["state"]), ("trust", "not trusted"))
-        self.assertEqual(line["widens"], [{"key": "mode", "from": "safe (built-in)", "to": "auto"}])
+        self.assertEqual(line["widens"], [{"file": str(self.space.files / "cadre.yaml"), "key": "mode",
+                                           "from": "safe (built-in)", "to": "auto"}])
 
     def test_a_file_that_narrows_needs_no_trust(self):
         (self.space.files / "cadre.yaml").write_text("mode: plan\n")
@@ -115,7 +116,7 @@ class OnOne(OnATerminal):
 
     def test_yes_is_remembered(self):
         terminal = self.start_run()
-        text = terminal.wait_for(r"Trust it as it is now\? \[y/N\]")
+        text = terminal.wait_for(r"Trust it as it is now\? \[y/n\]")
         self.assertIn("  mode: safe (built-in) -> auto", text)
         self.assertNotIn("max_concurrent", text)
         terminal.keys("y", "Enter")
@@ -129,8 +130,10 @@ class OnOne(OnATerminal):
     def test_no_ends_with_2_and_asks_again_the_next_time(self):
         for _ in range(2):
             terminal = self.start_run()
-            terminal.wait_for(r"Trust it as it is now\? \[y/N\]")
+            terminal.wait_for(r"Trust it as it is now\? \[y/n\]")
             terminal.keys("Enter")
+            terminal.wait_for(r"(?s)\[y/n\].*\[y/n\]")  # that was no answer
+            terminal.keys("n", "Enter")
             self.assertEqual(terminal.wait_for_end(), 2)
             terminal.close()
         self.assertFalse((self.space.files / "out.txt").exists())

@@ -161,6 +161,32 @@ class Learning(Case):
             self.assertEqual(len(server.requests), 2)
             self.assertAlmostEqual(result["cost_usd"], 110e-6)
 
+    # OpenAI API: "Unsupported value: 'temperature' does not support 0.3 with this model. …"
+    def test_what_a_user_set_in_vain_is_told_once(self):
+        said = "Unsupported value: 'temperature' does not support 0.3 with this model. Only the default (1) value is supported"
+        refusals = {"temperature": ({"error": {"message": said + ".", "type": "invalid_request_error",
+                                               "param": "temperature", "code": "unsupported_value"}}, 400),
+                    "stream_options": unsupported("stream_options")}  # nobody asked for this one
+
+        def answer(request):
+            if any(message["role"] == "tool" for message in request.body["messages"]):
+                chat_say(request, "done")
+            else:
+                chat_call(request, "c1")
+        config = "llm: {temperature: 0.3, models: {m: {provider: p, model: v}}, providers: {p: {base_url: \"%s\"}}}\n"
+        with self.strict(refusals, answer) as server, Workspace({"a.txt": "a"}, config % server.url) as space:
+            done = space.run(["run", "--mode", "auto", "--json", "ROOT"])
+            lines = json_lines(done.stdout)
+            self.assertEqual(lines[-1]["status"], "completed")
+            replies = self.of(space.events(lines[0]["run_id"]), "model.replied")
+            self.assertEqual(len(replies), 2)
+            notices = [reply["notice"] for reply in replies if "notice" in reply]
+            self.assertEqual(notices, [f"provider p, model v: requests go without temperature, because the server refused it "
+                                       f"({said}); change or remove this setting"])
+            self.assertEqual([line for line in done.stderr.splitlines() if "warning" in line], ["cadre: warning: " + notices[0]])
+            self.assertIn(f"notice     {notices[0]}\n", space.run(["show", "last"]).stdout)
+            self.assertEqual(json_lines(space.run(["show", "last", "--json"]).stdout)[0]["notices"], notices)
+
     # OpenAI API: "max_tokens is too large: 8192. This model supports at most 4096 completion tokens, whereas you
     # provided 8192."
     def test_an_output_limit_that_is_too_high_is_lowered_once(self):

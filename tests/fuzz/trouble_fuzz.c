@@ -1,7 +1,8 @@
-/* Fuzzes model/trouble: whatever an error's body is, its numbers are within their bounds, and
+/* Fuzzes model/trouble and culprit: whatever an error's body is, its numbers are within their bounds, and
  * only an overflow has any. The input's first byte chooses the status. */
 #include <stdlib.h>
 
+#include "model/culprit.h"
 #include "model/trouble.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
@@ -28,6 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     require(found.window == -1 || (found.window > 0 && found.window <= TROUBLE_TOKENS_MAX));
     require(found.needed == -1 || (found.needed > 0 && found.needed <= 2 * TROUBLE_TOKENS_MAX));
     require(found.kind == TROUBLE_OVERFLOW || (found.window == -1 && found.needed == -1));
+    const struct culprit *culprit = culprit_of(body);
+    require(culprit == NULL || culprit->params != 0);
     js_free(root);
     free(copy);
     return 0;

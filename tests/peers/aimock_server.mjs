@@ -29,12 +29,12 @@ const about = (text, turn) => ({predicate: request => firstUser(request).include
                                                       (turn === undefined || turnOf(request) === turn)});
 
 // One run on a server and a workspace of its own; what failed stays in the workspace. `sent` are the requests as they were sent.
-async function withRun({options = {}, prepare, args = [], config, environment, seconds = 20}, task, judge) {
+async function withRun({options = {}, prepare, args = [], config, environment, headers, seconds = 20}, task, judge) {
     const mock = new LLMock({host: '127.0.0.1', port: 0, logLevel: 'silent', journalMaxEntries: 2000, ...options});
     const space = await Workspace.create(FILES, JSON.stringify({llm: {patience_ms: PATIENCE_MS}, ...config}));
     prepare(mock);
     await mock.start();
-    const recorder = await Recorder.start(mock.url);
+    const recorder = await Recorder.start(mock.url, headers);
     try {
         const end = await space.cadre('run', ['--base-url', recorder.url, '--model', 'peer', '--mode', 'auto', '--json',
                                               '--timeout', `${seconds}s`, ...args, task],
@@ -211,9 +211,10 @@ await Promise.all(faults.map(([name, code, fault]) => check(name, () => withRun(
         assert.equal(count(run.events, 'model.requested'), fault.requests);
 }))));
 
-// Errors and cut streams in a third of all answers, and now and then a rate limit: every request is answered in the end, and
-// nothing is lost.
-const STORM_CHILDREN = Number(process.env.PEERS_CHILDREN ?? 120);
+// Errors and cut streams in half of all answers, and now and then a rate limit: every request is answered in the end, and
+// nothing is lost. No answer asks for a pause, so that thousands of faults take seconds.
+const STORM_CHILDREN = Number(process.env.PEERS_CHILDREN ?? 160);
+const STORM_TURNS = 15; // of each child; the last one is its answer
 await check(`${STORM_CHILDREN} children come through a storm of 429, 500 and cut streams`, async () => {
     const met = {};
     const dice = generator(SEED);
@@ -228,25 +229,30 @@ await check(`${STORM_CHILDREN} children come through a storm of 429, 500 and cut
         return {content: 'cut '.repeat(50)};
     };
     await withRun({
-        seconds: 60,
+        seconds: 120,
         config: {llm: {patience_ms: 600_000}, sub_agent: {max_concurrent: STORM_CHILDREN},
-                 safety: {circuit_breaker: {warn_at: 2000, pause_at: 2000, hard_stop_at: 2000}}},
+                 safety: {circuit_breaker: {warn_at: 100_000, pause_at: 100_000, hard_stop_at: 100_000}}},
         options: {journalMaxEntries: 1},
+        headers: {'retry-after-ms': '0'},
         prepare: mock => mock
             .on({predicate: () => dice.chance(0.005)}, fails(429, {retryAfter: 0}))
-            .on({predicate: () => dice.chance(0.2)}, fails(500))
-            .on({predicate: () => dice.chance(0.15)}, cut, {truncateAfterChunks: 3})
+            .on({predicate: () => dice.chance(0.45)}, fails(500))
+            .on({predicate: () => dice.chance(0.1)}, cut, {truncateAfterChunks: 3})
             .on(about('PARENT', 0), {toolCalls: Array.from({length: STORM_CHILDREN},
                                                            (_, i) => call('spawn_agent', {task: `CHILD: number ${i}`}))})
             .on(about('PARENT'), {content: 'all done'})
-            .on(about('CHILD', 0), {toolCalls: [call('read', {path: 'b.txt'})]})
+            .on({predicate: request => firstUser(request).includes('CHILD') && turnOf(request) < STORM_TURNS - 1},
+                request => ({toolCalls: [call('read', {path: turnOf(request) % 2 ? 'a.txt' : 'b.txt', limit: turnOf(request) + 1})]}))
             .on(about('CHILD'), {content: 'the child is done'}),
     }, 'PARENT: storm', ({code, result, events}) => {
         assert.equal(code, 0, JSON.stringify(result));
         assert.equal(result.response, 'all done');
         assert.equal(count(events, 'agent.subagent_closed'), STORM_CHILDREN);
         assert.equal(count(events, 'agent.subagent_failed'), 0);
-        assert.equal(count(events, 'model.replied'), 2 * STORM_CHILDREN + 2);
+        assert.equal(count(events, 'model.replied'), STORM_TURNS * STORM_CHILDREN + 2);
+        const faults = Object.values(met).reduce((sum, n) => sum + n, 0);
+        assert.equal(count(events, 'model.failed'), faults);
+        assert.ok(faults > STORM_CHILDREN * STORM_TURNS / 2, `${faults} faults are not a storm`);
         console.log(`         faults: ${Object.entries(met).map(([status, n]) => `${n} × ${status}`).join(', ')}`);
     });
 });

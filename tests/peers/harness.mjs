@@ -177,7 +177,8 @@ export class Scripted {
 
 // Passes requests on to a server and keeps each: {path, headers, body, status}. The body is the parsed JSON.
 export class Recorder {
-    static async start(target) {
+    // `headers` are added to every answer.
+    static async start(target, headers = {}) {
         const recorder = new Recorder();
         recorder.requests = [];
         const {hostname, port} = new URL(target);
@@ -192,7 +193,7 @@ export class Recorder {
                 const onward = http.request({hostname, port, path: request.url, method: request.method,
                                              headers: request.headers}, answer => {
                     kept.status = answer.statusCode;
-                    response.writeHead(answer.statusCode, answer.headers);
+                    response.writeHead(answer.statusCode, {...answer.headers, ...headers});
                     answer.pipe(response);
                     answer.on('error', () => response.destroy());
                 });

@@ -40,7 +40,9 @@ await check('a root with every default tool: at most 2,500 tokens', async () => 
 });
 
 await check('a default child: at most 1,500 tokens; spawn_agent and delegate_task: at most 300', async () => {
-    const {child} = await offered({});
+    // With every tool that a person at the terminal would be asked for, and as mode auto has it.
+    const {child} = await offered({permissions});
+    assert.ok(names(child).includes('shell') && names(child).includes('edit'), names(child).join(' '));
     const doors = child.filter(tool => DOORS.includes(tool.function.name));
     assert.equal(doors.length, 2);
     console.log(`         ${child.length} tools, ${tokens(child)} tokens, of them ${tokens(doors)} for ${DOORS.join(' and ')}`);

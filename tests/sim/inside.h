@@ -1,5 +1,6 @@
-/* Private to the simulator: the world's state, and what its files share. world.c moves time, model.c, plan.c, tools.c and disk.c answer,
- * invariants.c looks at the run after every step, ledger.c, tree_ledger.c and plan_ledger.c at every event that was committed. */
+/* Private to the simulator: the world's state, and what its files share. world.c, sleep.c and stop.c move time, model.c, plan.c, tools.c and
+ * disk.c answer, invariants.c looks at the run after every step, ledger.c, time_ledger.c, tree_ledger.c and plan_ledger.c at every event
+ * that was committed. */
 #ifndef CADRE_TESTS_SIM_INSIDE_H
 #define CADRE_TESTS_SIM_INSIDE_H
 
@@ -30,7 +31,12 @@ struct pending {
         PENDING_QUESTION,
         PENDING_PARK,
         PENDING_HELD, /* the request of the effect waits for admission, or (ADMITTED) no longer */
-        PENDING_ADMITTED
+        PENDING_ADMITTED,
+        PENDING_SLEEP, /* the machine is suspended, and (WAKE) the owner notices it */
+        PENDING_WAKE,
+        PENDING_STOP,     /* the owner is stopped */
+        PENDING_RENEW,    /* the store answers that the run is still its owner's */
+        PENDING_CONTINUE, /* an owner that was taken over goes on */
     } kind;
     struct effect effect; /* of an answer, a silence or a question; strings owned */
     char strings[1024];
@@ -81,6 +87,26 @@ struct disk_tree {
 /* The time limits of one child, and since when they hold. */
 struct time_record {
     int64_t whole_ms, attempt_ms, silence_ms, started_at;
+    int64_t unowned_before; /* the run's, when it started */
+    char asked[32];         /* the call or the pause about which somebody is asked; empty: none */
+    int64_t asked_at;       /* in time that somebody owned */
+    int64_t asked_ms;       /* in all, since it started */
+};
+
+/* The present owner's sleeps. Its time is wall time less all of them, and world.now is that time. */
+struct sleep_record {
+    int64_t slept, told;
+    int64_t durable;   /* what committed events tell; the lease is renewed only after that */
+    int64_t asleep_at; /* wall time: when the first sleep began that they do not tell */
+};
+
+/* Owners that are stopped. */
+struct stop_record {
+    bool unsure, asked; /* the last renewal is old; the store was asked */
+    struct pump *stale; /* of a process that was stopped when another took the run over; owned */
+    uint64_t stale_seq; /* what was committed of its log */
+    struct batch *fenced[4096]; /* that it would have written; owned */
+    size_t fenced_count;
 };
 
 struct world {
@@ -97,6 +123,11 @@ struct world {
     size_t queue_count;
     bool commit_pending;
     int64_t inbox_taken; /* highest consumed, by committed events */
+    struct {
+        int64_t step, at; /* when somebody cancelled, as the plan has it; step 0: not yet */
+        uint64_t epoch;
+        int64_t steps_most; /* within which the run must end */
+    } cancelled;
     int64_t inbox_next;
     struct {
         int64_t id;
@@ -123,15 +154,49 @@ struct world {
     uint32_t within_checked;
     struct child_record children[AGENTS_MAX];
     struct time_record times[AGENTS_MAX];
+    struct sleep_record sleep;
+    struct stop_record stop;
+    /* By committed events: how long nobody owned the run, how long its last owner slept, and the time of the last event. */
+    int64_t unowned, owner_slept, last_ts;
     uint64_t changed; /* seq of the last event after which what was read before is old */
     struct call_record {
         uint8_t requested, finished;
-    } * calls; /* owned; by the seq of the reply, then the place in it */
+        enum sighting door; /* of a delegation */
+    } * calls;              /* owned; by the seq of the reply, then the place in it */
     size_t calls_capacity;
 };
 
+/* As the start message and resumes say it. */
+const char *watched_text(const struct world_plan *plan);
+const char *walls_text(const struct world_plan *plan);
+
 /* The first problem is kept. */
 void wrong(struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* world.c: something that happens so many milliseconds from now */
+struct pending *pending_add(struct world *w, int kind, int64_t delay);
+
+/* sleep.c */
+void sleep_plan(struct world *w,
+                int64_t delay); /* within so many milliseconds, if machines sleep in this plan */
+void sleep_begin(struct world *w);
+void sleep_tell(struct world *w); /* the owner notices it */
+/* When the owner last renewed its lease, in wall time: never after a sleep that the log does not have. */
+int64_t sleep_renewed_at(const struct world *w);
+
+/* stop.c */
+#define SIM_LEASE_MS 15000
+#define SIM_YOUNG_MS 9000                       /* so long a renewal is proof enough */
+void stop_plan(struct world *w, int64_t delay); /* as sleep_plan */
+void stop_begin(struct world *w);
+/* The owner is stopped for longer than its lease, and another process goes on. False: not now. */
+bool stop_taken_over(struct world *w);
+bool stop_owns(struct world *w, const struct pump *pump); /* the pump's port */
+void stop_fenced(struct world *w, struct batch *batch);   /* of the stale owner; taken over */
+void stop_renewed(struct world *w);
+void stop_continue(struct world *w); /* the stale owner goes on, and learns that it is none */
+/* world.c: another process takes the run over, from one that has died or is stopped. */
+void world_take_over(struct world *w);
 
 /* settings.c: the body of the start message */
 struct str settings_of_plan(struct arena *arena, const struct world_plan *plan);

@@ -71,6 +71,10 @@ static void check_slot(struct world *w, const struct agent *agent)
         (over && agent->slot != SLOT_NONE))
         wrong(w, "agent %u in phase %d has slot %d", agent->no, (int)agent->phase,
               (int)agent->slot);
+    const size_t *in = agent->calls_in;
+    bool busy = in[CALL_GATHERING] + in[CALL_PREPARING] + in[CALL_RUNNING] > agent->calls_awaited;
+    if (agent->phase == PHASE_TOOLS && in[CALL_ASKED] > 0 && !busy && agent->slot == SLOT_HELD)
+        wrong(w, "agent %u holds a slot while it awaits an answer", agent->no);
 }
 
 /* Whoever has a schema ends with JSON that matches it, or not as one who worked; and is corrected twice at most. */
@@ -125,10 +129,6 @@ static void check_awaited(struct world *w, const struct run *run, const struct a
     if (open != call->children_open)
         wrong(w, "call %.*s of agent %u: %zu children are open, it counts %zu",
               STR_FMT(call->call.id), agent->no, open, call->children_open);
-    struct plan_progress plan;
-    bool asks = call_plan_progress(call, &plan) && plan.blocked > 0;
-    if (open == 0 && !asks)
-        wrong(w, "call %.*s of agent %u waits for nobody", STR_FMT(call->call.id), agent->no);
 }
 
 static void check_fan_out(struct world *w, const struct agent *agent, const struct call *call,
@@ -283,14 +283,20 @@ static void check_families(struct world *w, const struct run *run)
 
 /* --- the whole run --------------------------------------------------------------------------------------------------------------- */
 
-/* Something is under way, a person is asked, or something is due for another reason than that time is up. */
+/* Something is under way, the store is asked who owns the run, a person is asked, or something is due for another reason than that time is up. */
 static void check_moving(struct world *w, const struct run *run)
 {
-    bool moves = w->commit_pending || w->flights > 0 || run_state(run) != RUN_RUNNING ||
-                 run_agent(run, 0)->pause == PAUSE_ASKED ||
+    struct buf who;
+    buf_init(&who, 4096);
+    if (run_waits_for_nobody(run, &who))
+        wrong(w, "%.*s", STR_FMT(buf_view(&who)));
+    buf_release(&who);
+    bool moves = w->commit_pending || w->flights > 0 || w->stop.asked ||
+                 run_state(run) != RUN_RUNNING || run_agent(run, 0)->pause == PAUSE_ASKED ||
                  run_agent(run, 0)->timers[TIMER_APPROVAL] > 0;
     for (uint32_t no = 0; no < run_agent_count(run) && !moves; no++)
-        moves = run_agent(run, no)->phase == PHASE_BACKOFF;
+        moves = run_agent(run, no)->phase == PHASE_BACKOFF ||
+                run_agent(run, no)->calls_in[CALL_ASKED] > 0;
     if (!moves)
         wrong(w, "deadlock: nothing is under way, and only a deadline could end the run");
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "core/run/plan_run.h"
 #include "engine/verify.h"
 #include "inside.h"
 
@@ -97,8 +98,9 @@ static void see(struct world *w, enum sighting what)
     w->result->seen[what]++;
 }
 
-static void see_tool(struct world *w, struct str tool)
+static void see_tool(struct world *w, const struct event_row *row, struct str tool)
 {
+    struct call_record *call = call_record(w, row->call_id);
     static const struct {
         const char *tool;
         enum sighting what;
@@ -115,8 +117,21 @@ static void see_tool(struct world *w, struct str tool)
                  {"delegate", SEEN_DELEGATE},
                  {"plan", SEEN_PLAN}};
     for (size_t i = 0; i < sizeof doors / sizeof doors[0]; i++)
-        if (str_is(tool, doors[i].tool))
+        if (str_is(tool, doors[i].tool)) {
             see(w, doors[i].what);
+            call->door = doors[i].what;
+        }
+}
+
+static void see_reused(struct world *w, const struct event_row *row, const struct js *payload)
+{
+    struct call_record *call = call_record(w, row->call_id);
+    bool planner = js_get_int(payload, "item", 0) == ITEM_PLANNER;
+    see(w, SEEN_REUSED);
+    if (call->door == SEEN_FAN_OUT)
+        see(w, SEEN_REUSED_TASK);
+    else if (call->door == SEEN_PLAN && planner)
+        see(w, SEEN_REUSED_PLANNER);
 }
 
 static void see_simple(struct world *w, const struct event_row *row)
@@ -132,8 +147,7 @@ static void see_simple(struct world *w, const struct event_row *row)
                  {"agent.steered", SEEN_STEERED},
                  {"run.joining", SEEN_JOINING},
                  {"run.paused", SEEN_PAUSED},
-                 {"agent.idle", SEEN_IDLE},
-                 {"agent.result_reused", SEEN_REUSED}};
+                 {"agent.idle", SEEN_IDLE}};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (str_is(row->type, types[i].type))
             see(w, types[i].what);
@@ -164,6 +178,7 @@ static void take_reuse(struct world *w, const struct event_row *row, const struc
         w->children[row->agent_no].began = row->seq;
     if (!str_is(row->type, "agent.result_reused"))
         return;
+    see_reused(w, row, payload);
     if (earlier <= 0 || earlier >= AGENTS_MAX || w->children[earlier].closes != 1 ||
         w->children[earlier].began < w->changed)
         wrong(w, "event %llu uses a result of agent %lld that is not there or old",
@@ -194,7 +209,7 @@ static void take_payload(struct world *w, const struct event_row *row)
     if (str_is(row->type, "agent.subagent_created"))
         w->children[row->agent_no].parent_no = (uint32_t)js_get_int(payload, "parent_no", 0);
     else if (str_is(row->type, "tool.requested"))
-        see_tool(w, js_get_str(payload, "tool"));
+        see_tool(w, row, js_get_str(payload, "tool"));
     else if (str_is(row->type, "agent.subagent_attempt") && js_get_int(payload, "attempt", 0) > 0)
         see(w, SEEN_RETRY);
     else if (str_is(row->type, "model.failed") && js_get(payload, "fallback") != NULL)
@@ -268,14 +283,15 @@ void ledger_end(struct world *w)
     }
     if (w->result->problem[0] != '\0')
         return;
-    if (replay_run(&w->store.store, STR(SIM_RUN), &report, &err) != 0 || report.problem[0] != '\0')
-        wrong(w, "replay: event %llu: %s%s", (unsigned long long)report.bad_seq, report.problem,
-              err.message);
+    if (replay_run(&w->store.store, STR(SIM_RUN), &report, &err) != 0 ||
+        report.findings[0].text[0] != '\0')
+        wrong(w, "replay: event %llu: %s%s", (unsigned long long)report.bad_seq,
+              report.findings[0].text, err.message);
     w->result->replayed = (int64_t)report.events;
-    if (verify_run(&w->store.store, STR(SIM_RUN), STR_NONE, &report, &err) != 0 ||
-        report.problem[0] != '\0')
-        wrong(w, "verify: event %llu: %s%s", (unsigned long long)report.bad_seq, report.problem,
-              err.message);
+    if (verify_log(&w->store.store, STR(SIM_RUN), STR_NONE, &report, &err) != 0 ||
+        report.findings[0].text[0] != '\0')
+        wrong(w, "verify: event %llu: %s%s", (unsigned long long)report.bad_seq,
+              report.findings[0].text, err.message);
 }
 
 static void print_batch(const struct batch *batch, const char *where)

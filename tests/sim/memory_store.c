@@ -10,9 +10,10 @@ static int memory_read(struct store *store, struct str run_id, uint64_t after, u
     struct hash chain = chain_start(run_id);
     for (size_t i = 0; i < s->count; i++) {
         for (size_t j = 0; j < s->committed[i]->append.event_count; j++) {
-            struct stored_event event = {.row = s->committed[i]->append.events[j]};
+            struct stored_event event = {.row = s->committed[i]->append.events[j],
+                                         .epoch = s->committed[i]->append.epoch};
             event.payload_hash = hash_of(event.row.payload);
-            event.hash = chain = chain_next(&chain, &event.row, &event.payload_hash);
+            event.hash = chain = chain_next(&chain, &event.row, event.epoch, &event.payload_hash);
             if (event.row.seq > after && fn(user, &event) != 0)
                 return 0;
         }

@@ -7,6 +7,7 @@ struct asked {
     struct arena *arena;
     const struct run *run;
     const struct agent *agent;
+    enum { ASKS_ANYTHING, ASKS_THE_SAME } wishes;
 };
 
 static int64_t below(const struct asked *a, int64_t n)
@@ -17,6 +18,11 @@ static int64_t below(const struct asked *a, int64_t n)
 static bool perhaps(const struct asked *a, int64_t permille)
 {
     return chance_permille(a->c, permille) != 0;
+}
+
+static bool reuses_results(const struct asked *a)
+{
+    return run_settings(a->run)->reuse_results == SWITCH_ON;
 }
 
 /* --- arguments ------------------------------------------------------------------------------------------------------------- */
@@ -122,6 +128,8 @@ static struct str fan_out_arguments(const struct asked *a)
             buf_text(&out, perhaps(a, 500) ? "7" : "{\"task\":\"\"}");
         else if (perhaps(a, 100))
             buf_text(&out, "\"in few words\"");
+        else if (reuses_results(a) && perhaps(a, 400))
+            buf_text(&out, "{\"task\":\"look\",\"role\":\"planner\",\"max_tool_calls\":2}");
         else
             buf_printf(&out, "{\"task\":\"branch %lld\",\"max_tool_calls\":%lld%.*s}", (long long)i,
                        (long long)(1 + below(a, 4)), STR_FMT(role));
@@ -155,9 +163,14 @@ static struct str delegate_task_arguments(const struct asked *a)
     return text;
 }
 
+/* Where results are used again, the same goal comes more than once, and often nothing is changed in between. */
 static struct str plan_arguments(const struct asked *a)
 {
-    return perhaps(a, 200) ? STR("{\"goal\":\"all of it\"}") : plan_at_random(a->c, a->arena);
+    bool reuses = reuses_results(a);
+    if (a->wishes == ASKS_ANYTHING && !perhaps(a, reuses ? 800 : 200))
+        return plan_at_random(a->c, a->arena);
+    return reuses && perhaps(a, 800) ? STR("{\"goal\":\"all of it\",\"plan_only\":true}")
+                                     : STR("{\"goal\":\"all of it\"}");
 }
 
 static struct str delegate_arguments(const struct asked *a)
@@ -216,7 +229,7 @@ static const struct {
     {"read", 20, MAKES_NONE, path_arguments},
     {"write_file", 12, MAKES_CHANGES, write_arguments},
     {"edit", 4, MAKES_CHANGES, edit_arguments},
-    {"no_such_tool", 3, MAKES_NONE, nothing_arguments},
+    {"no_such_tool", 3, MAKES_CHANGES, nothing_arguments},
     {"spawn_agent", 16, MAKES_CHILDREN, spawn_agent_arguments},
     {"spawn_agent", 12, MAKES_CHILDREN, look_arguments},
     {"spawn", 16, MAKES_CHILDREN, spawn_arguments},
@@ -232,22 +245,28 @@ static const struct {
     {"agent_merge", 8, MAKES_NONE, child_arguments},
 };
 
-#define LOOK 5 /* in the menu */
+/* In the menu: what is asked for more than once. */
+#define LOOK 5
+#define FAN_OUT 8
+#define PLAN 11
 
 static void random_call(const struct asked *a, struct tool_call *call)
 {
+    static const size_t same[] = {0, LOOK, LOOK, FAN_OUT, PLAN, PLAN, PLAN};
     size_t count = sizeof menu / sizeof menu[0], at = 0;
     int64_t all = 0;
     for (size_t i = 0; i < count; i++)
         all += menu[i].weight;
     for (int64_t left = below(a, all); left >= menu[at].weight; at++)
         left -= menu[at].weight;
+    if (a->wishes == ASKS_THE_SAME)
+        at = same[below(a, (int64_t)(sizeof same / sizeof same[0]))];
     /* Where results are used again, little is changed, and the same is asked for more than once. */
-    bool reuses = run_settings(a->run)->reuse_results == SWITCH_ON;
+    bool reuses = reuses_results(a);
     if (reuses && menu[at].makes == MAKES_CHANGES && perhaps(a, 850))
         at = 0;
-    if (reuses && menu[at].makes == MAKES_CHILDREN && perhaps(a, 200))
-        at = LOOK;
+    if (reuses && menu[at].makes == MAKES_CHILDREN && perhaps(a, 600))
+        at = perhaps(a, 500) ? LOOK : perhaps(a, 500) ? FAN_OUT : PLAN;
     /* Whoever has files of its own changes some, so that there is something to merge. */
     if (menu[at].arguments == path_arguments && a->agent->no != 0 && a->agent->tree != NULL &&
         perhaps(a, 600))
@@ -270,7 +289,8 @@ static void random_reply(const struct asked *a, const struct effect *effect,
     /* Some never find an end. */
     bool stubborn = agent->no % 11 == 7 && agent->message_count > 4;
     /* And some tasks are small. */
-    bool small = str_is(agent->objective, "look") && agent->no != 0;
+    bool small = agent->no != 0 && (str_is(agent->objective, "look") ||
+                                    str_is(agent->contract.agent.role, "planner"));
     bool many = !stubborn && perhaps(a, 8);
     if (stubborn || perhaps(a, small ? 200 : 960 - (int64_t)agent->message_count * 18)) {
         reply->call_count = stubborn ? 1 : (size_t)(1 + below(a, many ? CALLS_MANY - 1 : 4));
@@ -285,7 +305,8 @@ static void random_reply(const struct asked *a, const struct effect *effect,
     }
     if (perhaps(a, 850))
         reply->text = arena_printf(a->arena, "answer %lld", (long long)below(a, 1000));
-    if (agent->contract.outputs.schema.p != NULL && reply->call_count == 0 && perhaps(a, 500))
+    if (agent->contract.outputs.schema.p != NULL && reply->call_count == 0 &&
+        perhaps(a, small ? 800 : 500))
         reply->text = perhaps(a, 300)   ? STR("{\"n\":1,\"findings\":[\"more\"]}")
                       : perhaps(a, 500) ? STR("{\"n\":1}")
                                         : STR("```json\n{\"n\":2}\n```");
@@ -334,7 +355,8 @@ void answer_model(struct world *w, const struct pending *p)
     struct arena arena;
     struct err err = ERR_INIT;
     const struct run *run = pump_run(w->pump);
-    struct asked a = {&w->chance, &arena, run, run_agent(run, p->effect.agent_no)};
+    struct asked a = {&w->chance, &arena, run, run_agent(run, p->effect.agent_no),
+                      w->plan.results == RESULTS_REPEATED ? ASKS_THE_SAME : ASKS_ANYTHING};
     struct input input = {.now = w->now,
                           .agent_no = p->effect.agent_no,
                           .call_id = p->effect.call_id,

@@ -108,17 +108,30 @@ static void set_limits(const struct world_plan *plan, struct settings *settings)
     settings->root.cost_nano = UNLIMITED;
     settings->root.wall_ms = plan->root_ms;
     settings->idle_timeout_ms = plan->idle_ms;
-    settings->reuse_results = plan->results == RESULTS_REUSED ? SWITCH_ON : SWITCH_OFF;
+    settings->reuse_results = plan->results != RESULTS_ONCE ? SWITCH_ON : SWITCH_OFF;
     settings->isolate_children = plan->isolation != ISOLATED_NOBODY ? SWITCH_ON : SWITCH_OFF;
     settings->isolate_root = plan->isolation >= ISOLATED_ALL ? SWITCH_ON : SWITCH_OFF;
     settings->plan_enabled = SWITCH_ON;
     settings->plan_review = plan->depth % 2 == 0 ? SWITCH_ON : SWITCH_OFF;
     settings->review_rounds = 1;
     settings->approval_timeout_ms = 4000;
+    settings->question_timeout_ms = 20000;
     if (plan->outages == OUTAGES_HAPPEN)
         settings->patience_ms = 20000;
     if (plan->watched == WATCHED_AT_A_TERMINAL)
         settings->pause_at = 4;
+}
+
+const char *watched_text(const struct world_plan *plan)
+{
+    return plan->watched == WATCHED_AT_A_TERMINAL ? "terminal"
+           : plan->watched == WATCHED_BY_INBOX    ? "inbox"
+                                                  : "nobody";
+}
+
+const char *walls_text(const struct world_plan *plan)
+{
+    return plan->walls == PLAN_WALLED ? "all" : "without seccomp";
 }
 
 struct str settings_of_plan(struct arena *arena, const struct world_plan *plan)
@@ -136,7 +149,7 @@ struct str settings_of_plan(struct arena *arena, const struct world_plan *plan)
     add_profiles(arena, &settings);
     add_roles(arena, &settings);
     set_limits(plan, &settings);
-    settings.mode = MODE_AUTO;
+    settings.mode = plan->care == PLAN_CAREFUL ? MODE_SAFE : MODE_AUTO;
     settings.spawn_enabled = SWITCH_ON;
     settings.hold_children = plan->holding == CHILDREN_HELD ? SWITCH_ON : SWITCH_OFF;
     for (size_t i = 0; i < sizeof tools / sizeof tools[0]; i++)
@@ -149,7 +162,8 @@ struct str settings_of_plan(struct arena *arena, const struct world_plan *plan)
     jw_ktext(&j, "workspace_id", "w");
     jw_ktext(&j, "workspace_path", "/w");
     jw_ktext(&j, "task", "simulate");
-    jw_ktext(&j, "asker", plan->watched == WATCHED_AT_A_TERMINAL ? "terminal" : "nobody");
+    jw_ktext(&j, "asker", watched_text(plan));
+    jw_ktext(&j, "walls", walls_text(plan));
     jw_key(&j, "settings");
     settings_print(&settings, &j);
     jw_key(&j, "control");

@@ -17,7 +17,7 @@ void wrong(struct world *w, const char *format, ...)
     va_end(args);
 }
 
-static struct pending *pending_add(struct world *w, int kind, int64_t delay)
+struct pending *pending_add(struct world *w, int kind, int64_t delay)
 {
     if (w->pending_count == w->pending_capacity) {
         w->pending_capacity = w->pending_capacity * 2 + 64;
@@ -38,6 +38,10 @@ static struct pending *pending_add(struct world *w, int kind, int64_t delay)
 static void on_append(void *user, struct pump *pump, struct batch *batch, enum urgency urgency)
 {
     struct world *w = user;
+    if (pump == w->stop.stale) {
+        stop_fenced(w, batch);
+        return;
+    }
     if (w->queue_count == sizeof w->queue / sizeof w->queue[0])
         abort();
     w->queue[w->queue_count++] = batch;
@@ -98,18 +102,37 @@ static int64_t long_delay(struct world *w, const struct effect *effect, const st
     return stalls ? 20 * limit : limit + 1000 + chance_below(&w->chance, 2 * limit);
 }
 
+#define HOUR_MS 3600000
+
+/* Some people answer hours later. Some have gone home: then a step is denied in time, a question in the inbox is given up, and
+ * somebody parks a run whose terminal nobody looks at. */
+static void ask_people(struct world *w, const struct effect *effect)
+{
+    if (chance_permille(&w->chance, 880))
+        keep_effect(pending_add(w, PENDING_QUESTION, chance_below(&w->chance, 5000)), effect);
+    else if (chance_permille(&w->chance, 500))
+        keep_effect(pending_add(w, PENDING_QUESTION, chance_below(&w->chance, 10 * HOUR_MS)),
+                    effect);
+    else
+        pending_add(w, PENDING_PARK, 12 * HOUR_MS);
+}
+
 static void on_start(void *user, struct pump *pump, const struct effect *effect)
 {
     struct world *w = user;
     const struct agent *agent = run_agent(pump_run(pump), effect->agent_no);
+    if (pump == w->stop.stale) {
+        if (effect->class != EFFECT_PURE)
+            wrong(w, "effect %s was started by a process that no longer owns the run",
+                  effect_kind_text(effect->kind));
+        return;
+    }
     if (effect->class != EFFECT_PURE && effect->seq > w->acknowledged)
         wrong(w, "effect %s of event %llu started when only %llu was durable",
               effect_kind_text(effect->kind), (unsigned long long)effect->seq,
               (unsigned long long)w->acknowledged);
     if (effect->kind == EFFECT_ASK) {
-        /* Some people have gone home. */
-        if (chance_permille(&w->chance, 900))
-            keep_effect(pending_add(w, PENDING_QUESTION, chance_below(&w->chance, 5000)), effect);
+        ask_people(w, effect);
         return;
     }
     int64_t delay = long_delay(w, effect, agent);
@@ -142,6 +165,8 @@ static void on_start(void *user, struct pump *pump, const struct effect *effect)
 static void on_abort(void *user, struct pump *pump, uint32_t agent_no, struct str call_id)
 {
     struct world *w = user;
+    if (pump == w->stop.stale)
+        return;
     for (size_t i = 0; i < w->pending_count; i++) {
         struct pending *p = w->pending[i];
         if (p->kind == PENDING_ANSWER && p->effect.agent_no == agent_no &&
@@ -150,6 +175,11 @@ static void on_abort(void *user, struct pump *pump, uint32_t agent_no, struct st
             p->at = w->now + 1;
         }
     }
+}
+
+static bool on_owns(void *user, struct pump *pump)
+{
+    return stop_owns(user, pump);
 }
 
 /* --- commit and crash ------------------------------------------------------------------------------------------------------- */
@@ -184,13 +214,37 @@ static void feed_inbox(struct world *w)
     }
 }
 
-static void crash(struct world *w)
+/* Who sits before the next owner of the run. */
+static struct str next_asker(struct world *w)
+{
+    if (chance_permille(&w->chance, 700))
+        return str_from(watched_text(&w->plan));
+    return w->plan.watched == WATCHED_AT_A_TERMINAL ? STR("nobody") : STR("terminal");
+}
+
+/* Time passes without an owner. The next one's wall clock may be wrong, or may be right for the first time; in any case the time of the
+ * run does not fall, and what the world still has in store comes as much later as it would have. */
+static void pass_time(struct world *w, const struct run *run, int64_t alive_at, int64_t ms)
+{
+    int64_t wall = w->now + ms;
+    if (w->plan.clock == CLOCK_IS_SET)
+        wall += chance_below(&w->chance, 4 * HOUR_MS) - 2 * HOUR_MS;
+    int64_t ahead = run_time_ahead(run, alive_at, wall), moved = wall + ahead - (w->now + ms);
+    w->result->seen[SEEN_SET_BACK] += ahead > 0;
+    for (size_t i = 0; i < w->pending_count; i++)
+        w->pending[i]->at += moved;
+    w->now = wall + ahead;
+}
+
+/* OWNER_DIES: with all that it had in memory. OWNER_STOPPED: it will go on, and does not know. */
+enum leaving { OWNER_DIES, OWNER_STOPPED };
+
+static void replace_owner(struct world *w, enum leaving leaving)
 {
     struct pump_ports ports = {
-        .append = on_append, .start = on_start, .abort = on_abort, .user = w};
+        .append = on_append, .start = on_start, .abort = on_abort, .user = w, .owns = on_owns};
     struct err err = ERR_INIT;
     struct run *run = NULL;
-    w->result->crashes++;
     /* What tools did just before the end is done, though nobody was told. */
     for (size_t i = 0; i < w->pending_count; i++) {
         struct pending *p = w->pending[i];
@@ -213,7 +267,8 @@ static void crash(struct world *w)
     /* Messages come from other processes: they survive. */
     size_t kept = 0;
     for (size_t i = 0; i < w->pending_count; i++) {
-        if (w->pending[i]->kind == PENDING_MESSAGE || w->pending[i]->kind == PENDING_PARK)
+        if (w->pending[i]->kind == PENDING_MESSAGE || w->pending[i]->kind == PENDING_PARK ||
+            w->pending[i]->kind == PENDING_CONTINUE)
             w->pending[kept++] = w->pending[i];
         else
             free(w->pending[i]);
@@ -223,13 +278,26 @@ static void crash(struct world *w)
     w->children_asking = 0;
     w->within_checked = 0;
     w->flights = 0;
-    pump_free(w->pump);
-    int64_t alive_at = chance_permille(&w->chance, 500) ? w->now : 0;
-    w->now += chance_below(&w->chance, 100000);
+    if (leaving == OWNER_STOPPED) {
+        w->stop.stale = w->pump;
+        w->stop.stale_seq = (uint64_t)w->result->events;
+    } else {
+        pump_free(w->pump);
+    }
+    w->pump = NULL;
+    w->stop.unsure = w->stop.asked = false;
+    int64_t alive_at = chance_permille(&w->chance, 500) ? sleep_renewed_at(w) : 0;
+    w->result->slept_crashes += w->sleep.slept > 0;
+    int64_t passes = w->sleep.slept + (leaving == OWNER_STOPPED ? SIM_LEASE_MS : 0) +
+                     chance_below(&w->chance, 100000);
+    w->sleep = (struct sleep_record){.slept = 0};
     if (fold_run(&w->store.store, STR(SIM_RUN), &run, &err) != 0) {
         wrong(w, "fold after a crash: %s", err.message);
         run = run_new(STR(SIM_RUN));
     }
+    pass_time(w, run, alive_at, passes);
+    sleep_plan(w, 10000);
+    stop_plan(w, 20000);
     if (run_seq(run) < w->acknowledged)
         wrong(w, "event %llu was acknowledged; the log ends at %llu",
               (unsigned long long)w->acknowledged, (unsigned long long)run_seq(run));
@@ -242,12 +310,28 @@ static void crash(struct world *w)
                           .now = w->now,
                           .owner = STR("sim"),
                           .epoch = w->epoch,
-                          .alive_at = alive_at};
+                          .alive_at = alive_at,
+                          .asker = next_asker(w),
+                          .walls = str_from(walls_text(&w->plan))};
+    /* A person goes on with what was parked. */
+    if (run_state(run) == RUN_PARKED && chance_permille(&w->chance, 500))
+        input.broken = BROKEN_FORGIVEN;
     if (run_state(run) != RUN_NEW && !run_ended(run) && pump_input(w->pump, &input, &err) != 0)
         wrong(w, "resume: %s", err.message);
     w->inbox_next = w->inbox_taken + 1;
     if (!run_ended(run))
         feed_inbox(w);
+}
+
+static void crash(struct world *w)
+{
+    w->result->crashes++;
+    replace_owner(w, OWNER_DIES);
+}
+
+void world_take_over(struct world *w)
+{
+    replace_owner(w, OWNER_STOPPED);
 }
 
 static void commit(struct world *w)
@@ -267,6 +351,9 @@ static void commit(struct world *w)
         crash(w); /* committed, but the process never learned it */
         return;
     }
+    /* Committed, and the process is stopped before it hears of it: the effects of these events wait in its memory. */
+    if (w->plan.stops == STOPS_HAPPEN && chance_permille(&w->chance, 20) && stop_taken_over(w))
+        return;
     w->acknowledged = last;
     pump_durable(w->pump, last);
     if (dies)
@@ -325,12 +412,26 @@ static void tell_admission(struct world *w, const struct pending *p)
         wrong(w, "admission: %s", err.message);
 }
 
+/* Whoever answers was shown something, and the log says what. */
 static void answer_question(struct world *w, const struct effect *effect)
 {
+    struct err err = ERR_INIT;
+    char hex[HASH_HEX + 1];
+    struct hash hash = hash_of(effect->call_id);
+    hash_hex(&hash, hex);
+    struct input input = {.kind = INPUT_SHOWN,
+                          .now = w->now,
+                          .agent_no = effect->agent_no,
+                          .call_id = effect->call_id,
+                          .shown = {hex, HASH_HEX},
+                          .preview = STR("{\"parts\":[]}")};
+    if (pump_input(w->pump, &input, &err) != 0)
+        wrong(w, "a question that is shown: %s", err.message);
     post(w, "approve",
-         arena_printf(&w->arena, "{\"agent_no\":%u,\"call_id\":\"%.*s\",\"answer\":\"%s\"}",
+         arena_printf(&w->arena,
+                      "{\"agent_no\":%u,\"call_id\":\"%.*s\",\"answer\":\"%s\",\"shown\":\"%s\"}",
                       effect->agent_no, STR_FMT(effect->call_id),
-                      chance_permille(&w->chance, 700) ? "yes" : "no"));
+                      chance_permille(&w->chance, 700) ? "yes" : "no", hex));
     feed_inbox(w);
 }
 
@@ -380,6 +481,16 @@ static void step(struct world *w)
         feed_inbox(w);
     } else if (p->kind == PENDING_HELD || p->kind == PENDING_ADMITTED) {
         tell_admission(w, p);
+    } else if (p->kind == PENDING_SLEEP) {
+        sleep_begin(w);
+    } else if (p->kind == PENDING_WAKE) {
+        sleep_tell(w);
+    } else if (p->kind == PENDING_STOP) {
+        stop_begin(w);
+    } else if (p->kind == PENDING_RENEW) {
+        stop_renewed(w);
+    } else if (p->kind == PENDING_CONTINUE) {
+        stop_continue(w);
     } else if (p->kind == PENDING_SILENCE) {
         tell_silence(w, &p->effect);
     } else if (p->kind == PENDING_QUESTION) {
@@ -398,6 +509,54 @@ static void step(struct world *w)
     free(p);
 }
 
+/* A parked run still hears what its requests cost. */
+static bool asks_remain(const struct world *w)
+{
+    for (size_t i = 0; i < w->pending_count; i++) {
+        if (w->pending[i]->kind == PENDING_ANSWER && w->pending[i]->effect.kind == EFFECT_MODEL)
+            return true;
+    }
+    return false;
+}
+
+/* The plan's cancel. From any state it must end the run, and soon: each agent that is at work then has to be stopped and closed, its
+ * tree put away, and each of that committed; whatever else was to happen may come in between. */
+static void cancel(struct world *w, int64_t step)
+{
+    const struct run *run = pump_run(w->pump);
+    w->cancelled.step = step;
+    w->cancelled.at = w->now;
+    w->cancelled.epoch = w->epoch;
+    w->cancelled.steps_most = 20 + (int64_t)w->pending_count;
+    for (uint32_t no = 0; no < run_agent_count(run); no++) {
+        const struct agent *agent = run_agent(run, no);
+        bool open = agent->phase != PHASE_DONE || (no != 0 && agent->life != LIFE_CLOSED);
+        w->cancelled.steps_most +=
+            open ? 6 + (int64_t)(agent->call_count - agent->calls_in[CALL_DONE]) : 0;
+    }
+    post(w, "cancel", STR("{\"reason\":\"enough\"}"));
+    feed_inbox(w);
+}
+
+/* What is aborted answers at once. Only trees that are put away take their time, one level after the other. */
+static int64_t cancel_ms_most(const struct world *w)
+{
+    return (w->plan.depth + 2) * (20 * w->plan.idle_ms + 2500);
+}
+
+static void check_cancelled(struct world *w, int64_t step)
+{
+    int64_t steps = step - w->cancelled.step, owners = (int64_t)(w->epoch - w->cancelled.epoch);
+    if (w->cancelled.step == 0)
+        return;
+    w->result->cancel_steps = steps;
+    int64_t ms = w->now - w->cancelled.at;
+    if (steps > w->cancelled.steps_most * (1 + owners))
+        wrong(w, "cancelled %lld steps ago, and not ended", (long long)steps);
+    if (owners == 0 && ms > cancel_ms_most(w))
+        wrong(w, "cancelled %lld ms ago, and not ended", (long long)ms);
+}
+
 void world_run(const struct world_plan *plan, struct world_result *result)
 {
     struct world *w = calloc(1, sizeof *w);
@@ -413,7 +572,7 @@ void world_run(const struct world_plan *plan, struct world_result *result)
     arena_init(&w->arena);
     memory_store_init(&w->store);
     struct pump_ports ports = {
-        .append = on_append, .start = on_start, .abort = on_abort, .user = w};
+        .append = on_append, .start = on_start, .abort = on_abort, .user = w, .owns = on_owns};
     w->pump = pump_new(run_new(STR(SIM_RUN)), w->epoch, 0, &ports);
     w->start_body = settings_of_plan(&w->arena, plan);
     post(w, "start", w->start_body);
@@ -423,10 +582,13 @@ void world_run(const struct world_plan *plan, struct world_result *result)
         pending_add(w, PENDING_PARK, chance_below(&w->chance, 5000));
     if (plan->outages == OUTAGES_HAPPEN && chance_permille(&w->chance, 150))
         w->down_until = w->now + chance_below(&w->chance, 60000); /* from the first request on */
+    sleep_plan(w, 3000);
+    stop_plan(w, 5000);
     feed_inbox(w);
-    int steps = 0;
+    int64_t steps = 0;
     while (result->problem[0] == '\0' && (!run_ended(pump_run(w->pump)) || w->queue_count > 0)) {
-        if (run_state(pump_run(w->pump)) == RUN_PARKED && w->queue_count == 0) {
+        if (run_state(pump_run(w->pump)) == RUN_PARKED && w->queue_count == 0 &&
+            (!asks_remain(w) || chance_permille(&w->chance, 200))) {
             result->seen[SEEN_PARKED]++;
             crash(w); /* the process ends, and some time later another one goes on */
             result->crashes--;
@@ -438,9 +600,14 @@ void world_run(const struct world_plan *plan, struct world_result *result)
             wrong(w, "nothing can happen any more and the run has not ended");
         } else {
             step(w);
+            if (steps == plan->cancel_at && !run_ended(pump_run(w->pump)))
+                cancel(w, steps);
             check_step(w);
+            check_cancelled(w, steps);
         }
     }
+    stop_continue(w);
+    result->steps = steps;
     result->status = run_state(pump_run(w->pump));
     if (result->problem[0] == '\0') {
         check_end(w);

@@ -19,6 +19,7 @@ struct world_plan {
     int64_t token_limit;     /* of the root; UNLIMITED */
     int64_t fault_permille;  /* of model answers that fail */
     int64_t cancel_permille; /* chance that somebody cancels */
+    int64_t cancel_at;       /* somebody cancels after this many steps; 0: nobody does */
     int64_t depth, retries;
     int64_t root_ms, child_ms, attempt_ms; /* deadlines */
     int64_t window;                        /* of the model, in tokens */
@@ -30,9 +31,19 @@ struct world_plan {
     enum { CHILDREN_CLOSED, CHILDREN_HELD } holding; /* when they are done */
     enum {
         WATCHED_BY_NOBODY,
-        WATCHED_AT_A_TERMINAL
-    } watched; /* who answers the root's questions */
-    enum { RESULTS_ONCE, RESULTS_REUSED } results;
+        WATCHED_AT_A_TERMINAL,
+        WATCHED_BY_INBOX
+    } watched; /* who answers questions, when the run starts */
+    enum {
+        PLAN_BOLD,
+        PLAN_CAREFUL
+    } care; /* CAREFUL: mode safe, which asks before files are changed */
+    enum { PLAN_WALLED, PLAN_OPEN } walls;
+    enum {
+        RESULTS_ONCE,
+        RESULTS_REUSED,
+        RESULTS_REPEATED /* REUSED, and models ask for the same again and again and change nothing */
+    } results;
     enum {
         ISOLATED_NOBODY,
         ISOLATED_CHILDREN, /* as in a chat: the root works in the user's files */
@@ -42,6 +53,12 @@ struct world_plan {
     int64_t idle_ms; /* after which silent effects are told; 0: never */
     /* The provider cannot be reached now and then, sometimes for longer than patience lasts. Somebody may park the run. */
     enum { OUTAGES_NEVER, OUTAGES_HAPPEN } outages;
+    /* The machine is suspended now and then, for up to some hours. */
+    enum { SLEEPS_NEVER, SLEEPS_HAPPEN } sleeps;
+    /* The owner is stopped now and then, goes on later, and another process may have taken the run over meanwhile. */
+    enum { STOPS_NEVER, STOPS_HAPPEN } stops;
+    /* Somebody sets the wall clock between two owners. */
+    enum { CLOCK_IS_RIGHT, CLOCK_IS_SET } clock;
 };
 
 /* What happened how often, by committed events. */
@@ -75,9 +92,11 @@ enum sighting {
     SEEN_GOES_ON, /* somebody said so */
     SEEN_IDLE,
     SEEN_REUSED,
-    SEEN_CORRECTED, /* an answer that did not match its schema */
-    SEEN_MISMATCH,  /* and one that never did */
-    SEEN_UNMADE,    /* a tree that could not be had */
+    SEEN_REUSED_TASK,    /* for a task of fan_out */
+    SEEN_REUSED_PLANNER, /* for a plan's planner */
+    SEEN_CORRECTED,      /* an answer that did not match its schema */
+    SEEN_MISMATCH,       /* and one that never did */
+    SEEN_UNMADE,         /* a tree that could not be had */
     SEEN_TREE_AGAIN,
     SEEN_TREE_MERGED,
     SEEN_MERGED_LATER, /* not when it was done: its turn had not come */
@@ -94,11 +113,24 @@ enum sighting {
     SEEN_UNRESOLVED, /* a provider that never answered ended as an error */
     SEEN_HELD_BACK,  /* a request that waited for admission */
     SEEN_CLOCK_STANDS,
+    SEEN_SLEPT,
+    SEEN_CHILD_ASKED, /* somebody was asked about a child's call */
+    SEEN_GRANTED,
+    SEEN_REFUSED, /* a call that would have had to be asked for, and nobody was there */
+    SEEN_OVERDUE, /* a question that nobody answered in time */
+    SEEN_STOPPED, /* an owner that was stopped and is still the owner */
+    SEEN_UNSURE,  /* and had to ask the store before it went on */
+    SEEN_TAKEN_OVER,
+    SEEN_STALE_HELD, /* an owner that was taken over would have started something */
+    SEEN_SET_BACK,   /* the wall clock, behind what the log says */
     SIGHTINGS
 };
 
 struct world_result {
+    int64_t slept_crashes; /* of an owner that had slept */
     int64_t commits, crashes, events, children, closes, requests, replayed;
+    int64_t steps;
+    int64_t cancel_steps; /* between the cancel at `cancel_at` and the end; 0: ended before */
     int64_t seen[SIGHTINGS];
     int64_t deepest; /* level of the deepest child */
     enum run_status status;

@@ -9,6 +9,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/set.h"
 #include "base/utf8.h"
 #include "check.h"
 
@@ -371,6 +372,28 @@ static void id_valid_refuses_wrong_length_and_letters(void **state)
     assert_int_equal(id_str(&none).n, 0);
 }
 
+static void a_set_keeps_one_of_each_in_their_order(void **state)
+{
+    struct set set = {0};
+    struct arena arena;
+    arena_init(&arena);
+    assert_false(set_has(&set, STR("a")));
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < 5000; i++)
+            assert_int_equal(set_add(&set, &arena, arena_printf(&arena, "item %d", i)), round == 0);
+    assert_true(set_add(&set, &arena, STR("")));
+    assert_true(set_add(&set, &arena, STR("a\0b")));
+    assert_true(set_add(&set, &arena, STR("a")));
+    assert_int_equal(set.n, 5003);
+    assert_string_equal(set.items[4999].p, "item 4999");
+    assert_true(set_has(&set, STR("item 17")) && set_has(&set, STR("")) && set_has(&set, STR("a")));
+    assert_false(set_has(&set, STR("item")));
+    set_release(&set);
+    assert_int_equal(set.n, 0);
+    assert_false(set_has(&set, STR("a")));
+    arena_release(&arena);
+}
+
 static void map_holds_and_replaces_and_removes(void **state)
 {
     struct map map;
@@ -532,6 +555,7 @@ int main(void)
         cmocka_unit_test(ids_sort_by_time),
         cmocka_unit_test(id_derive_repeats_and_depends_on_parent_and_seq),
         cmocka_unit_test(id_valid_refuses_wrong_length_and_letters),
+        cmocka_unit_test(a_set_keeps_one_of_each_in_their_order),
         cmocka_unit_test(map_holds_and_replaces_and_removes),
         cmocka_unit_test(map_copies_its_keys),
         cmocka_unit_test(map_keys_may_be_empty_or_hold_nul),

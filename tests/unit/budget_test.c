@@ -24,7 +24,7 @@ static struct account account_with(struct account *parent, int64_t tokens, int64
 static void an_unlimited_account_grants_what_is_wanted(void **state)
 {
     struct account root = account_with(NULL, UNLIMITED, UNLIMITED);
-    struct quote quote = {1000, 400, 8192, 3000, 15000};
+    struct quote quote = {1000, 400, 8192, 0, 3000, 15000};
     struct amount amount;
     int64_t output;
     assert_int_equal(budget_quote(&root, &quote, nothing, &amount, &output), BUDGET_GRANTED);
@@ -36,7 +36,7 @@ static void an_unlimited_account_grants_what_is_wanted(void **state)
 static void the_output_limit_shrinks_to_the_tokens_that_are_left(void **state)
 {
     struct account root = account_with(NULL, 2000, UNLIMITED);
-    struct quote quote = {1000, 1000, 8192, -1, -1};
+    struct quote quote = {1000, 1000, 8192, 0, -1, -1};
     struct amount amount;
     int64_t output;
     assert_int_equal(budget_quote(&root, &quote, nothing, &amount, &output), BUDGET_GRANTED);
@@ -48,7 +48,7 @@ static void the_output_limit_shrinks_to_the_tokens_that_are_left(void **state)
 static void the_output_limit_shrinks_to_what_money_affords(void **state)
 {
     struct account root = account_with(NULL, UNLIMITED, 10000000);
-    struct quote quote = {1000, 1000, 8192, 3000, 15000};
+    struct quote quote = {1000, 1000, 8192, 0, 3000, 15000};
     struct amount amount;
     int64_t output;
     assert_int_equal(budget_quote(&root, &quote, nothing, &amount, &output), BUDGET_GRANTED);
@@ -59,7 +59,7 @@ static void the_output_limit_shrinks_to_what_money_affords(void **state)
 static void below_256_output_tokens_is_refused(void **state)
 {
     struct account root = account_with(NULL, 1255, UNLIMITED);
-    struct quote quote = {1000, 1000, 8192, -1, -1};
+    struct quote quote = {1000, 1000, 8192, 0, -1, -1};
     struct amount amount;
     int64_t output;
     assert_int_equal(budget_quote(&root, &quote, nothing, &amount, &output), BUDGET_NEVER);
@@ -73,7 +73,7 @@ static void what_fits_once_others_settle_waits(void **state)
     struct account root = account_with(NULL, 2000, UNLIMITED);
     struct account sibling = account_with(&root, UNLIMITED, UNLIMITED);
     struct account child = account_with(&root, UNLIMITED, UNLIMITED);
-    struct quote quote = {1000, 1000, 500, -1, -1};
+    struct quote quote = {1000, 1000, 500, 0, -1, -1};
     struct amount held, amount;
     int64_t output;
     assert_int_equal(budget_quote(&sibling, &quote, nothing, &held, &output), BUDGET_GRANTED);
@@ -110,7 +110,7 @@ static void an_ancestor_without_room_stops_its_grandchild(void **state)
     struct account root = account_with(NULL, 1000, UNLIMITED);
     struct account middle = account_with(&root, UNLIMITED, UNLIMITED);
     struct account leaf = account_with(&middle, 100000, UNLIMITED);
-    struct quote quote = {900, 900, 8192, -1, -1};
+    struct quote quote = {900, 900, 8192, 0, -1, -1};
     struct amount amount;
     int64_t output;
     assert_int_equal(budget_quote(&leaf, &quote, nothing, &amount, &output), BUDGET_NEVER);
@@ -120,7 +120,7 @@ static void the_last_turns_reserve_is_kept_back_from_the_agent_and_its_ancestors
 {
     struct account root = account_with(NULL, 3000, UNLIMITED);
     struct account child = account_with(&root, 3000, UNLIMITED);
-    struct quote quote = {1000, 1000, 8192, -1, -1};
+    struct quote quote = {1000, 1000, 8192, 0, -1, -1};
     struct amount reserve = {700, 0}, amount;
     int64_t output;
     assert_int_equal(budget_quote(&child, &quote, reserve, &amount, &output), BUDGET_GRANTED);
@@ -141,7 +141,7 @@ static void unknown_prices_cost_nothing_and_huge_ones_saturate(void **state)
     assert_int_equal(cost_of(-5, 10), 0);
     assert_int_equal(cost_of(INT64_MAX, INT64_MAX), INT64_MAX);
     struct account root = account_with(NULL, UNLIMITED, 1000);
-    struct quote quote = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
+    struct quote quote = {INT64_MAX, INT64_MAX, INT64_MAX, 0, INT64_MAX, INT64_MAX};
     struct amount amount;
     int64_t output;
     assert_int_equal(budget_quote(&root, &quote, nothing, &amount, &output), BUDGET_NEVER);
@@ -217,7 +217,10 @@ static void tree_ask(struct tree *tree, struct flight *flight, uint64_t *seed)
 {
     struct account *account = &tree->accounts[pick(seed, ACCOUNTS)];
     int64_t input = pick(seed, 4000);
-    struct quote quote = {input, pick(seed, input + 1), 256 + pick(seed, 4000),
+    struct quote quote = {input,
+                          pick(seed, input + 1),
+                          256 + pick(seed, 4000),
+                          0,
                           pick(seed, 4) ? pick(seed, 5000) : -1,
                           pick(seed, 4) ? pick(seed, 20000) : -1};
     struct amount reserve = {pick(seed, 2) ? pick(seed, 1000) : 0, 0}, amount;
@@ -341,7 +344,7 @@ static void a_reservation_is_never_cheaper_than_the_bill(void **state)
                          pick(&seed, 3) ? (int64_t)pick(&seed, 9000) : UNLIMITED, out);
         int64_t input = (int64_t)pick(&seed, 100000), output = 256 + (int64_t)pick(&seed, 8000);
         struct account root = account_with(NULL, UNLIMITED, UNLIMITED);
-        struct quote quote = {input, input, output, price_of_dearest_input(&model), out};
+        struct quote quote = {input, input, output, 0, price_of_dearest_input(&model), out};
         struct amount amount;
         int64_t limit;
         assert_int_equal(budget_quote(&root, &quote, nothing, &amount, &limit), BUDGET_GRANTED);

@@ -1,8 +1,7 @@
-/* The option parser, suggestions, exit codes and the reading of answers. */
+/* The option parser, suggestions and exit codes. */
 #include "check.h"
 #include "cli/exit.h"
 #include "cli/options.h"
-#include "cli/question.h"
 
 static const struct option table[] = {
     {"model", "NAME", "a model"},
@@ -218,40 +217,6 @@ static void runs_have_their_exit_codes(void **state)
                          cases[i].code);
 }
 
-static void only_y_and_yes_mean_yes(void **state)
-{
-    static const char *const yes[] = {"y", "Y", "yes", " YES ", "y\r"};
-    static const char *const no[] = {"", " ", "n", "no", "yy", "yes please", "ye", "j", "1"};
-    for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++)
-        assert_int_equal(question_read(str_from(yes[i])), QUESTION_YES);
-    for (size_t i = 0; i < sizeof no / sizeof no[0]; i++)
-        assert_int_equal(question_read(str_from(no[i])), QUESTION_NO);
-}
-
-static void a_reply_is_the_line_or_the_choice_of_its_number(void **state)
-{
-    static const char arguments[] = "{\"question\":\"?\",\"choices\":[\"red\",\"dark blue\"]}";
-    static const struct {
-        const char *line, *reply;
-    } rows[] = {
-        {"2", "dark blue"},
-        {" 1 \r", "red"},
-        {"3", "3"},
-        {"0", "0"},
-        {"", ""},
-        {"1.", "1."},
-        {" none of it ", "none of it"},
-        {"-1", "-1"},
-        {"99999", "99999"},
-    };
-    struct arena arena;
-    arena_init(&arena);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        check_str(question_reply(&arena, STR(arguments), str_from(rows[i].line)), rows[i].reply);
-    check_str(question_reply(&arena, STR("{\"question\":\"?\"}"), STR("1")), "1");
-    arena_release(&arena);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -271,8 +236,6 @@ int main(void)
         cmocka_unit_test(suggestions_are_near_or_none),
         cmocka_unit_test(errors_have_their_exit_codes),
         cmocka_unit_test(runs_have_their_exit_codes),
-        cmocka_unit_test(only_y_and_yes_mean_yes),
-        cmocka_unit_test(a_reply_is_the_line_or_the_choice_of_its_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -219,6 +219,7 @@ static void a_gateway_has_headers_bodies_and_a_key_helper(void **state)
               "{\"provider\":{\"order\":[\"a\",\"b\"]},\"seed\":null,\"on\":true,"
               "\"top_k\":1,\"min_p\":0.1}");
     assert_int_equal(gate->api_key_cmd.n, 4);
+    check_str(gate->api_key_cmd.items[0], "pass"); /* of PATH */
     check_str(gate->api_key_cmd.items[3], "gate key");
     assert_int_equal(gate->api_key_ttl_ms, 90000);
     assert_int_equal(room->config.settings.models[0].api_key_env.n, 0);

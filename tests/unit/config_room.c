@@ -88,8 +88,14 @@ enum config_consent room_answer(void *user, const struct config *config)
 
 int room_load(struct room *room)
 {
-    struct config_environment environment = {room_get, room, str_from(room->workspace),
-                                             room->consent, room};
+    struct config_environment environment = {
+        .get = room_get,
+        .user = room,
+        .workspace = str_from(room->workspace),
+        .here = str_from(room->here[0] != '\0' ? room->here : room->workspace),
+        .consent = room->consent,
+        .consent_user = room,
+    };
     config_release(&room->config);
     room->err = ERR_INIT;
     return config_load(&room->flags, &environment, &room->config, &room->err);

@@ -12,6 +12,7 @@ enum { PATH_BYTES = 512, VARIABLES = 8 };
 struct room {
     char root[PATH_BYTES]; /* also HOME */
     char workspace[PATH_BYTES + 16];
+    char here[PATH_BYTES + 16]; /* where the user stands; empty: in the workspace */
     struct {
         const char *name, *value;
     } variables[VARIABLES];

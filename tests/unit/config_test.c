@@ -48,9 +48,9 @@ static void every_key_of_a_file_reaches_the_settings(void **state)
     assert_int_equal(settings->attempt_timeout_ms, 30000);
     assert_int_equal(settings->max_retries, 0);
     assert_int_equal(settings->mode, MODE_AUTO);
-    assert_int_equal(settings->network, NETWORK_FULL);
-    assert_int_equal(settings_role_network(settings, STR("tester")), NETWORK_RELAY);
-    assert_int_equal(settings_role_network(settings, STR("executor")), NETWORK_FULL);
+    check_str(settings->network, "full");
+    check_str(settings_role_network(settings, STR("tester")), "relay");
+    check_str(settings_role_network(settings, STR("executor")), "full");
     check_str(room->config.sandbox.relay, "/run/proxy.socket");
     assert_int_equal(room->config.sandbox.relay_port, 3128);
     assert_int_equal(settings->override_count, 2);
@@ -181,6 +181,27 @@ static void config_flag_wins_over_variable_over_user_file(void **state)
     room->flags.config_file = STR("flag.yaml");
     load_ok(room);
     assert_int_equal(room->config.settings.root.tokens, 1003072);
+}
+
+/* The workspace may be elsewhere, and its files are not the user's words. */
+static void typed_paths_start_where_the_user_stands(void **state)
+{
+    struct room *room = *state;
+    char store[PATH_BYTES * 2];
+    room_mkdir(room, "desk");
+    snprintf(room->here, sizeof room->here, "%s/desk", room->root);
+    room_write(room, "ws/own.yaml", "budget: {tokens: 1001024}\n");
+    room_write(room, "desk/own.yaml", "budget: {tokens: 1002048}\n");
+    room_set(room, "CADRE_CONFIG", "own.yaml");
+    room->flags.store = STR("../my.db");
+    load_ok(room);
+    assert_int_equal(room->config.settings.root.tokens, 1002048);
+    snprintf(store, sizeof store, "%s/desk/../my.db", room->root);
+    check_str(room->config.store_path, store);
+    room_set(room, "CADRE_CONFIG", NULL);
+    room->flags.config_file = STR("./own.yaml");
+    load_ok(room);
+    assert_int_equal(room->config.settings.root.tokens, 1002048);
 }
 
 static void xdg_folders_win_over_home(void **state)
@@ -352,7 +373,7 @@ static void the_tables_defaults_are_those_of_the_settings(void **state)
     assert_int_equal(settings->hard_stop_at, defaults.hard_stop_at);
     assert_int_equal(settings->mode, defaults.mode);
     assert_int_equal(settings->gate, defaults.gate);
-    assert_int_equal(settings->network, defaults.network);
+    check_str(settings->network, defaults.network.p);
     assert_int_equal(settings->sub_agent_enabled, defaults.sub_agent_enabled);
     assert_int_equal(settings->inherit_mode, defaults.inherit_mode);
     assert_int_equal(settings->spawn_enabled, defaults.spawn_enabled);
@@ -424,6 +445,7 @@ int main(int argc, char **argv)
         ROOM(a_project_file_named_with_config_is_the_users_choice),
         ROOM(flags_win_over_files),
         ROOM(config_flag_wins_over_variable_over_user_file),
+        ROOM(typed_paths_start_where_the_user_stands),
         ROOM(xdg_folders_win_over_home),
         ROOM(without_home_the_store_must_be_given),
         ROOM(a_store_in_a_file_may_start_at_home),

@@ -61,7 +61,7 @@ static inline int setup(void **state)
                               .remaining_tokens = UNLIMITED,
                               .remaining_cost_nano = UNLIMITED,
                               .remaining_wall_ms = UNLIMITED,
-                              .asker = ASKER_ROOT_TERMINAL};
+                              .asker = ASKER_TERMINAL};
     f->err = ERR_INIT;
     *state = f;
     return 0;

@@ -62,6 +62,18 @@ static struct list random_list(struct world *w, struct str (*item)(struct world 
     return list;
 }
 
+static struct str random_network(struct world *w)
+{
+    struct str rules[4];
+    size_t count = (size_t)pick(w, 5);
+    if (pick(w, 2))
+        return PICK_TEXT(w, "none", "relay", "full");
+    for (size_t i = 0; i < count; i++)
+        rules[i] = PICK_TEXT(w, "*", "a.test", "b.a.test", "*.a.test", "*.b.a.test", "*.test",
+                             "other.test", "xa.test");
+    return network_of_names(&w->arena, rules, count);
+}
+
 static int64_t random_limit(struct world *w, int64_t most)
 {
     return pick(w, 3) == 0 ? UNLIMITED : 1 + pick(w, most);
@@ -106,15 +118,15 @@ static void random_settings(struct world *w)
         s->available_tools = random_list(w, random_tool, 40);
         list_add(&w->arena, &s->available_tools, STR("spawn_agent"));
     }
-    s->network = (enum network)pick(w, NETWORK_COUNT);
-    w->of_reviewers = (struct role_network){STR("reviewer"), (enum network)pick(w, NETWORK_COUNT)};
+    s->network = random_network(w);
+    w->of_reviewers = (struct role_network){STR("reviewer"), random_network(w)};
     s->role_networks = &w->of_reviewers;
     s->role_network_count = (size_t)pick(w, 2);
     s->override_count = (size_t)pick(w, 4);
     s->overrides = arena_alloc(&w->arena, 4 * sizeof *s->overrides);
     for (size_t i = 0; i < s->override_count; i++) {
         s->overrides[i].tool = random_tool(w);
-        s->overrides[i].permission = (enum permission)pick(w, 4);
+        s->overrides[i].permission = (enum permission)pick(w, PERMIT_ALLOW + 1);
     }
 }
 
@@ -154,7 +166,7 @@ static struct delegation random_request(struct world *w, const struct contract *
     if (pick(w, 4) == 0)
         r.working_directory = random_path(w);
     if (pick(w, 4) == 0)
-        r.network = PICK_TEXT(w, "none", "relay", "full");
+        r.network = random_network(w);
     if (pick(w, 4) == 0)
         r.model = PICK_TEXT(w, "one", "two", "three", "four", "five");
     r.asked.tool_calls = random_wish(w, 1, 300);
@@ -250,6 +262,34 @@ static bool may_write(const struct contract *c, struct str place)
     return false;
 }
 
+/* Whether a contract's text lets a command reach this host; a matcher of its own, by suffixes. */
+static bool reaches(struct str network, const char *host)
+{
+    char text[512];
+    if (!str_starts(network, STR("allow ")))
+        return str_is(network, "full");
+    snprintf(text, sizeof text, "%.*s", STR_FMT(network));
+    char *rest = text + strlen("allow ");
+    for (char *rule = strsep(&rest, " "); rule != NULL; rule = strsep(&rest, " ")) {
+        size_t n = strlen(host), tail = strlen(rule) - 1;
+        if (strcmp(rule, host) == 0 || strcmp(rule, "*") == 0 ||
+            (rule[0] == '*' && n > tail && strcmp(host + n - tail, rule + 1) == 0))
+            return true;
+    }
+    return false;
+}
+
+static bool reaches_no_more(struct str child, struct str parent)
+{
+    static const char *const hosts[] = {"a.test",     "b.a.test",   "c.b.a.test", "c.a.test",
+                                        "other.test", "x.xa.test",  "xa.test",    "z.test",
+                                        "a.test.com", "registry.io"};
+    for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++)
+        if (reaches(child, hosts[i]) && !reaches(parent, hosts[i]))
+            return false;
+    return !str_is(child, "relay") || str_is(parent, "relay") || str_is(parent, "full");
+}
+
 static bool writes_no_more(const struct contract *child, const struct contract *parent)
 {
     static const char *const places[] = {
@@ -284,10 +324,8 @@ static bool writes_no_more(const struct contract *child, const struct contract *
     return true;
 }
 
-/* deny 0, ask 1, allow 2; a parent's ask under auto and dangerous counts as 2. */
-enum side { AS_CHILD, AS_PARENT };
-
-static int weight(const struct contract *c, struct str tool, enum side side)
+/* deny 0, ask 1, ask_mode 2, allow 3. */
+static int weight(const struct contract *c, struct str tool)
 {
     if (!text_in(&c->permissions.allowed_tools, tool))
         return 0;
@@ -295,10 +333,7 @@ static int weight(const struct contract *c, struct str tool, enum side side)
         if (!str_eq(c->permissions.tool_modes[i].tool, tool))
             continue;
         enum permission p = c->permissions.tool_modes[i].permission;
-        bool lifts = c->permissions.mode == MODE_AUTO || c->permissions.mode == MODE_DANGEROUS;
-        if (p == PERMIT_ASK)
-            return side == AS_PARENT && lifts ? 2 : 1;
-        return p == PERMIT_ALLOW ? 2 : 0;
+        return p == PERMIT_ALLOW ? 3 : p == PERMIT_ASK_MODE ? 2 : p == PERMIT_ASK ? 1 : 0;
     }
     return 0;
 }
@@ -320,10 +355,10 @@ static const char *second_check(const struct contract *child, const struct contr
 {
     for (size_t i = 0; i < child->permissions.allowed_tools.n; i++) {
         struct str tool = child->permissions.allowed_tools.items[i];
-        if (weight(child, tool, AS_CHILD) > weight(parent, tool, AS_PARENT))
+        if (weight(child, tool) > weight(parent, tool))
             return "a tool is wider";
-        if (weight(child, tool, AS_CHILD) != 2)
-            return "a child has a tool that it cannot simply use";
+        if (weight(child, tool) == 0)
+            return "a child has a tool that it cannot use";
         if (str_is(tool, "ask_user"))
             return "a child can ask the user";
         const struct tool_info *info = tool_info_find(tool);
@@ -341,10 +376,7 @@ static const char *second_check(const struct contract *child, const struct contr
     if (!writes_no_more(child, parent) ||
         !all_beneath(&child->permissions.read_paths, &parent->permissions.read_paths))
         return "paths";
-    if (!str_eq(child->permissions.network, parent->permissions.network) &&
-        !str_is(child->permissions.network, "none") &&
-        !(str_is(child->permissions.network, "relay") &&
-          str_is(parent->permissions.network, "full")))
+    if (!reaches_no_more(child->permissions.network, parent->permissions.network))
         return "network";
     if (!all_in(&child->permissions.skills, &parent->permissions.skills) ||
         !all_in(&child->permissions.mcp_servers, &parent->permissions.mcp_servers))

@@ -21,25 +21,35 @@ static void a_root_has_what_is_available_and_the_configured_budget(void **state)
     assert_int_equal(f->root.model.allowed_models.n, 3);
 }
 
-static void a_root_with_an_unpriced_model_has_no_cost_limit(void **state)
+static void a_root_without_a_price_keeps_the_limit_for_models_that_have_one(void **state)
 {
     struct fixture *f = *state;
     f->settings.default_model = STR("free");
     assert_int_equal(make_root(f), 0);
+    assert_int_equal(f->root.execution.budget.cost_nano, f->settings.root.cost_nano);
+}
+
+static void where_no_allowed_model_has_a_price_there_is_no_cost_limit(void **state)
+{
+    struct fixture *f = *state;
+    f->settings.default_model = STR("free");
+    list_add(&f->arena, &f->settings.allowed_models, STR("free"));
+    assert_int_equal(make_root(f), 0);
     assert_int_equal(f->root.execution.budget.cost_nano, UNLIMITED);
 }
 
-static void a_root_without_a_terminal_cannot_do_what_would_be_asked(void **state)
+static void a_contract_does_not_depend_on_who_is_there_except_for_ask_user(void **state)
 {
     struct fixture *f = *state;
     f->settings.mode = MODE_SAFE;
     assert_int_equal(make_root(f), 0);
-    assert_int_equal(contract_permits(&f->root, STR("write"), &f->err), PERMIT_ASK);
-    f->facts.asker = ASKER_ROOT;
+    assert_int_equal(contract_permits(&f->root, STR("write"), &f->err), PERMIT_ASK_MODE);
+    assert_int_equal(contract_permits(&f->root, STR("ask_user"), &f->err), PERMIT_ALLOW);
+    f->facts.asker = ASKER_NOBODY;
     assert_int_equal(make_root(f), 0);
-    assert_int_equal(contract_permits(&f->root, STR("write"), &f->err), PERMIT_DENY);
-    assert_false(has_tool(&f->root, "write"));
-    assert_true(has_tool(&f->root, "read"));
+    assert_int_equal(contract_permits(&f->root, STR("write"), &f->err), PERMIT_ASK_MODE);
+    assert_int_equal(contract_permits(&f->root, STR("ask_user"), &f->err), PERMIT_DENY);
+    assert_false(has_tool(&f->root, "ask_user"));
 }
 
 static void a_read_only_root_has_no_doors_and_writes_nowhere(void **state)
@@ -215,12 +225,39 @@ static void a_default_context_has_room_for_three_times_its_fixed_part(void **sta
     assert_int_equal(f->child.execution.budget.context_tokens, 8192);
     give_sizes(f, 600);
     derive_ok(f);
-    int64_t tools = 200 * (int64_t)f->child.permissions.allowed_tools.n;
+    const struct list *allowed = &f->child.permissions.allowed_tools;
+    int64_t tools = 0; /* those that the child is told of */
+    for (size_t i = 0; i < allowed->n; i++)
+        tools += tool_is_special(allowed->items[i]) ? 0 : 200;
     int64_t context = f->child.execution.budget.context_tokens;
     assert_true(context >= 3 * tools && context < 3 * (tools + 1000));
     give_sizes(f, 60000);
     derive_ok(f);
     assert_int_equal(f->child.execution.budget.context_tokens, 32768);
+}
+
+static void what_is_passed_on_has_room_beside_the_fixed_part(void **state)
+{
+    struct fixture *f = *state;
+    give_sizes(f, 30);
+    f->facts.passed_tokens = 5000;
+    derive_ok(f);
+    assert_true(f->child.execution.budget.context_tokens >= 15000);
+    f->facts.passed_tokens = 22000; /* 64 KB */
+    derive_ok(f);
+    assert_int_equal(f->child.execution.budget.context_tokens, 32768);
+}
+
+static void what_is_passed_on_and_cannot_fit_is_refused_with_both_sizes(void **state)
+{
+    struct fixture *f = *state;
+    give_sizes(f, 30);
+    f->facts.passed_tokens = 29000;
+    derive_fails(f, ERR_USAGE, "context and context_files take about 29000 tokens");
+    derive_fails(f, ERR_USAGE, "request of this sub-agent may have 32768");
+    f->facts.passed_tokens = 4900;
+    f->request.asked.context_tokens = 5000;
+    derive_fails(f, ERR_USAGE, "may have 5000");
 }
 
 static void a_roles_context_has_the_same_minimum(void **state)
@@ -311,14 +348,14 @@ static void a_blank_task_is_refused(void **state)
 static void an_oversized_request_is_refused(void **state)
 {
     struct fixture *f = *state;
-    static char long_text[600 * 1024];
+    static char long_text[9 << 20];
     memset(long_text, 'x', sizeof long_text);
     f->request.task = (struct str){long_text, sizeof long_text};
     derive_fails(f, ERR_USAGE, "task is longer than");
     f->request.task = STR("short");
     struct str owned[2] = {{long_text, sizeof long_text}, {long_text, sizeof long_text - 1}};
     f->request.ownership = (struct list){LIST_SET, owned, 2};
-    derive_fails(f, ERR_USAGE, "too large");
+    derive_fails(f, ERR_USAGE, "longer than 4194304 bytes together");
 }
 
 static void the_third_generation_exceeds_the_depth(void **state)
@@ -414,32 +451,67 @@ static void auto_under_a_safe_parent_is_clamped(void **state)
     f->request.mode = STR("auto");
     derive_ok(f);
     assert_int_equal(f->child.permissions.mode, MODE_SAFE);
-    assert_int_equal(contract_permits(&f->child, STR("write"), &f->err), PERMIT_DENY);
+    assert_int_equal(contract_permits(&f->child, STR("write"), &f->err), PERMIT_ASK_MODE);
     const struct clamp *clamp = clamp_find(&f->child, "permissions.mode", "parent");
     assert_non_null(clamp);
     check_str(clamp->asked, "\"auto\"");
     check_str(clamp->got, "\"safe\"");
 }
 
-static void a_parents_ask_is_allow_for_a_child_in_auto(void **state)
+/* What config's `permissions` says, about one tool. */
+static void override(struct fixture *f, const char *name, enum permission value)
+{
+    f->settings.overrides = arena_alloc(&f->arena, sizeof *f->settings.overrides);
+    f->settings.overrides[0].tool = str_from(name);
+    f->settings.overrides[0].permission = value;
+    f->settings.override_count = 1;
+}
+
+static void a_child_has_the_value_of_the_mode_or_of_config_like_its_parent(void **state)
 {
     struct fixture *f = *state;
     derive_ok(f);
+    assert_int_equal(contract_permits(&f->root, STR("shell"), &f->err), PERMIT_ASK_MODE);
+    assert_int_equal(contract_permits(&f->child, STR("shell"), &f->err), PERMIT_ASK_MODE);
+    override(f, "shell", PERMIT_ASK);
+    derive_ok(f);
     assert_int_equal(contract_permits(&f->root, STR("shell"), &f->err), PERMIT_ASK);
-    assert_int_equal(contract_permits(&f->child, STR("shell"), &f->err), PERMIT_ALLOW);
+    assert_int_equal(contract_permits(&f->child, STR("shell"), &f->err), PERMIT_ASK);
 }
 
-static void a_child_never_gets_ask_even_if_the_facts_say_terminal(void **state)
+static void a_child_in_a_narrower_mode_keeps_an_ask_by_name(void **state)
 {
     struct fixture *f = *state;
-    static const enum mode modes[] = {MODE_SAFE, MODE_AUTO, MODE_DANGEROUS};
-    for (size_t m = 0; m < 3; m++) {
-        f->settings.mode = modes[m];
-        f->facts.asker = ASKER_ROOT_TERMINAL;
-        derive_ok(f);
-        for (size_t i = 0; i < f->child.permissions.tool_mode_count; i++)
-            assert_int_equal(f->child.permissions.tool_modes[i].permission, PERMIT_ALLOW);
-    }
+    f->settings.mode = MODE_DANGEROUS;
+    override(f, "shell", PERMIT_ASK);
+    f->request.mode = STR("safe");
+    derive_ok(f);
+    assert_int_equal(contract_permits(&f->child, STR("shell"), &f->err), PERMIT_ASK);
+    assert_int_equal(contract_permits(&f->child, STR("write"), &f->err), PERMIT_ASK_MODE);
+}
+
+static void what_is_taken_from_shell_is_taken_from_test_unless_it_is_named(void **state)
+{
+    struct fixture *f = *state;
+    override(f, "run_command", PERMIT_DENY);
+    derive_ok(f);
+    assert_false(has_tool(&f->root, "test"));
+    assert_false(has_tool(&f->child, "test"));
+    override(f, "shell", PERMIT_ASK);
+    derive_ok(f);
+    assert_int_equal(contract_permits(&f->root, STR("test"), &f->err), PERMIT_ASK);
+    override(f, "shell", PERMIT_ALLOW);
+    derive_ok(f);
+    assert_int_equal(contract_permits(&f->root, STR("test"), &f->err), PERMIT_ASK_MODE);
+    f->settings.overrides = arena_alloc(&f->arena, 2 * sizeof *f->settings.overrides);
+    f->settings.overrides[0].tool = STR("shell");
+    f->settings.overrides[0].permission = PERMIT_DENY;
+    f->settings.overrides[1].tool = STR("test");
+    f->settings.overrides[1].permission = PERMIT_ALLOW;
+    f->settings.override_count = 2;
+    derive_ok(f);
+    assert_false(has_tool(&f->root, "shell"));
+    assert_int_equal(contract_permits(&f->root, STR("test"), &f->err), PERMIT_ALLOW);
 }
 
 static void plan_mode_leaves_a_child_reads_only(void **state)
@@ -465,6 +537,39 @@ static void without_inheritance_the_configured_mode_still_only_narrows(void **st
     f->request.mode = STR_NONE;
     assert_int_equal(derive_from(f, &middle, &f->child), 0);
     assert_int_equal(f->child.permissions.mode, MODE_SAFE);
+}
+
+static void
+without_inheritance_a_child_works_in_safe_mode_unless_its_call_names_another(void **state)
+{
+    struct fixture *f = *state;
+    f->settings.mode = MODE_AUTO;
+    f->settings.inherit_mode = SWITCH_OFF;
+    derive_ok(f);
+    assert_int_equal(f->child.permissions.mode, MODE_SAFE);
+    f->request.mode = STR("auto");
+    derive_ok(f);
+    assert_int_equal(f->child.permissions.mode, MODE_AUTO);
+}
+
+static void skills_and_servers_that_were_asked_for_and_not_given_are_clamps(void **state)
+{
+    struct fixture *f = *state;
+    derive_ok(f);
+    f->root.permissions.skills = LIST("pdf", "web");
+    f->root.permissions.mcp_servers = LIST("docs");
+    f->request.skills = LIST("pdf");
+    f->request.skills_asked = LIST("skill:pdf", "web");
+    f->request.mcp_servers = LIST("docs");
+    f->request.servers_asked = LIST("docs", "mail");
+    assert_int_equal(derive_from(f, &f->root, &f->child), 0);
+    assert_non_null(clamp_find(&f->child, "permissions.skills", "profile"));
+    assert_non_null(clamp_find(&f->child, "permissions.mcp_servers", "parent"));
+    f->request.skills_asked = LIST("pdf");
+    f->request.servers_asked = LIST_NONE;
+    assert_int_equal(derive_from(f, &f->root, &f->child), 0);
+    assert_null(clamp_find(&f->child, "permissions.skills", "profile"));
+    assert_null(clamp_find(&f->child, "permissions.mcp_servers", "parent"));
 }
 
 /* Roles */
@@ -651,7 +756,7 @@ static void the_network_is_what_config_says_and_never_more_below(void **state)
     struct fixture *f = *state;
     derive_ok(f);
     check_str(f->root.permissions.network, "none");
-    f->settings.network = NETWORK_RELAY;
+    f->settings.network = STR("relay");
     f->request.network = STR("full");
     derive_ok(f);
     check_str(f->root.permissions.network, "relay");
@@ -665,8 +770,8 @@ static void the_network_is_what_config_says_and_never_more_below(void **state)
 static void roles_and_profiles_narrow_the_network(void **state)
 {
     struct fixture *f = *state;
-    struct role_network of_testers = {STR("tester"), NETWORK_NONE};
-    f->settings.network = NETWORK_FULL;
+    struct role_network of_testers = {STR("tester"), STR("none")};
+    f->settings.network = STR("full");
     f->settings.role_networks = &of_testers;
     f->settings.role_network_count = 1;
     f->request.role = STR("executor");
@@ -681,21 +786,40 @@ static void roles_and_profiles_narrow_the_network(void **state)
     check_str(f->child.permissions.network, "relay");
     assert_int_equal(f->child.receipt.clamp_count, 0);
     f->request.network = STR("everything");
-    derive_fails(f, ERR_USAGE, "network must be none, relay or full");
+    derive_fails(f, ERR_USAGE, "network must be none, relay, full or {allow: ");
+}
+
+static void a_child_reaches_the_names_that_its_parent_does_and_no_others(void **state)
+{
+    struct fixture *f = *state;
+    f->settings.network = STR("allow *.example.org registry.example");
+    f->request.network = STR("allow *.com deep.example.org registry.example");
+    derive_ok(f);
+    check_str(f->root.permissions.network, "allow *.example.org registry.example");
+    check_str(f->child.permissions.network, "allow deep.example.org registry.example");
+    assert_non_null(clamp_find(&f->child, "permissions.network", "parent"));
+    f->request.network = STR("relay"); /* nobody knows where that leads */
+    derive_ok(f);
+    check_str(f->child.permissions.network, "none");
+    f->request.network = STR("allow 127.0.0.1");
+    derive_fails(f, ERR_USAGE, "network must be none, relay, full or {allow: ");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_root_has_what_is_available_and_the_configured_budget),
-        TEST(a_root_with_an_unpriced_model_has_no_cost_limit),
-        TEST(a_root_without_a_terminal_cannot_do_what_would_be_asked),
+        TEST(a_root_without_a_price_keeps_the_limit_for_models_that_have_one),
+        TEST(where_no_allowed_model_has_a_price_there_is_no_cost_limit),
+        TEST(a_contract_does_not_depend_on_who_is_there_except_for_ask_user),
         TEST(a_read_only_root_has_no_doors_and_writes_nowhere),
         TEST(switching_sub_agents_off_takes_their_doors),
         TEST(a_permission_in_config_overrides_a_cell),
         TEST(a_model_outside_the_allowed_ones_cannot_be_the_roots),
         TEST(a_child_has_the_default_budget),
         TEST(a_default_context_has_room_for_three_times_its_fixed_part),
+        TEST(what_is_passed_on_has_room_beside_the_fixed_part),
+        TEST(what_is_passed_on_and_cannot_fit_is_refused_with_both_sizes),
         TEST(a_roles_context_has_the_same_minimum),
         TEST(a_context_that_was_asked_for_stays_as_it_is),
         TEST(a_built_in_time_limit_measures_silence),
@@ -717,10 +841,13 @@ int main(void)
         TEST(an_unknown_tool_is_refused_with_what_the_parent_has),
         TEST(a_door_that_the_parent_lacks_is_closed),
         TEST(auto_under_a_safe_parent_is_clamped),
-        TEST(a_parents_ask_is_allow_for_a_child_in_auto),
-        TEST(a_child_never_gets_ask_even_if_the_facts_say_terminal),
+        TEST(a_child_has_the_value_of_the_mode_or_of_config_like_its_parent),
+        TEST(a_child_in_a_narrower_mode_keeps_an_ask_by_name),
+        TEST(what_is_taken_from_shell_is_taken_from_test_unless_it_is_named),
         TEST(plan_mode_leaves_a_child_reads_only),
         TEST(without_inheritance_the_configured_mode_still_only_narrows),
+        TEST(without_inheritance_a_child_works_in_safe_mode_unless_its_call_names_another),
+        TEST(skills_and_servers_that_were_asked_for_and_not_given_are_clamps),
         TEST(an_unknown_role_is_refused_with_the_roles),
         TEST(a_roles_row_becomes_the_contract),
         TEST(executors_and_testers_may_start_only_reviewers),
@@ -735,6 +862,7 @@ int main(void)
         TEST(prompt_and_first_message_say_task_place_budget_and_style),
         TEST(the_network_is_what_config_says_and_never_more_below),
         TEST(roles_and_profiles_narrow_the_network),
+        TEST(a_child_reaches_the_names_that_its_parent_does_and_no_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

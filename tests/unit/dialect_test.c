@@ -234,6 +234,24 @@ static void a_parameter_that_an_error_names_is_left_out_from_then_on(void **stat
         {DIALECT_CHAT, MESSAGE("This response_format type is unavailable now"),
          "\"response_format\""},
         {DIALECT_CHAT, MESSAGE("unknown field 'strict'"), "\"strict\""},
+        /* vLLM, LiteLLM: the complaint beside what was sent */
+        {DIALECT_CHAT,
+         MESSAGE("[{'type': 'extra_forbidden', 'loc': ('body', 'seed'), 'msg': 'Extra inputs are "
+                 "not permitted', 'input': 7}]"),
+         "\"seed\""},
+        {DIALECT_CHAT,
+         MESSAGE("litellm.UnsupportedParamsError: p does not support parameters: "
+                 "{'temperature': 0.2}, for model=m"),
+         "\"temperature\""},
+        {DIALECT_CHAT, MESSAGE("does not support parameters: ['top_p'], for model=m"), "\"top_p\""},
+        {DIALECT_CHAT,
+         MESSAGE("p: {\\\"error\\\":{\\\"message\\\":\\\"Unsupported value: 'temperature' does not "
+                 "support 0.2\\\"}}"),
+         "\"temperature\""},
+        {DIALECT_CHAT, MESSAGE("invalid temperature: only 1 is allowed for this model"),
+         "\"temperature\""},
+        {DIALECT_CHAT, MESSAGE("{\\\"temperature\\\":0.2} was sent, but `temperature` must be 1"),
+         "\"temperature\""},
         {DIALECT_RESPONSES,
          "{\"error\":{\"message\":\"must be verified\",\"param\":\"reasoning.summary\"}}",
          "\"summary\""},
@@ -298,6 +316,38 @@ static void a_word_of_running_text_is_not_a_parameter(void **state)
     bench->params.seed = 3;
     render(bench, DIALECT_CHAT);
     assert_int_equal(refuse(bench, MESSAGE("please stop sending invalid messages with a seed")), 0);
+}
+
+/* Errors that hold the request, or a part of it, and complain about something else. */
+static void a_request_that_an_error_quotes_teaches_nothing(void **state)
+{
+    struct bench *bench = *state;
+    static const char *const errors[] = {
+        MESSAGE("Invalid request: {\\\"model\\\":\\\"m\\\", \\\"max_tokens\\\": 100, "
+                "\\\"temperature\\\":0.2, \\\"stop\\\":[\\\"END\\\"]}: model not found"),
+        MESSAGE(
+            "request {\\\"temperature\\\":0.2,\\\"stream_options\\\":{}} is not supported: model "
+            "unknown"),
+        MESSAGE("Unsupported model: {'model': 'm', 'temperature': 0.2, 'top_p': 0.9, 'seed': 7"),
+        MESSAGE("ChatRequest(model='m', temperature=0.2, top_p=0.9): model is not supported"),
+        MESSAGE("invalid request: model=m, temperature=0.2: model not found"),
+        MESSAGE("unknown model in {\\\"response_format\\\":{\\\"type\\\":\\\"json_schema\\\"}}"),
+        MESSAGE("only the first model exists; got { temperature: 0.2, reasoning_effort: high }"),
+        "cannot read {\"temperature\":0.2,\"seed\":7,\"stop\":[\"END\"]}",
+        "{\"request\":{\"temperature\":0.2,\"seed\":7},\"reason\":\"unknown model\"}",
+    };
+    struct str stops[] = {STR("END")};
+    bench->params = (struct model_params){.effort = STR("high"),
+                                          .temperature = 0.2,
+                                          .top_p = 0.9,
+                                          .seed = 7,
+                                          .stop = {LIST_SET, stops, 1}};
+    bench->request.schema = STR(SCHEMA);
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        render(bench, DIALECT_CHAT);
+        if (refuse(bench, errors[i]) != 0)
+            fail_msg("something was learnt from %s", errors[i]);
+    }
 }
 
 static void what_is_learnt_is_kept_by_provider_and_model(void **state)
@@ -569,6 +619,7 @@ int main(void)
         CASE(a_parameter_that_an_error_names_is_left_out_from_then_on),
         CASE(nothing_is_learnt_of_a_parameter_that_was_not_sent),
         CASE(a_word_of_running_text_is_not_a_parameter),
+        CASE(a_request_that_an_error_quotes_teaches_nothing),
         CASE(what_is_learnt_is_kept_by_provider_and_model),
         CASE(an_answer_parts_a_result_from_the_user_where_roles_must_alternate),
         CASE(effort_is_mapped_to_the_nearest_that_the_model_knows),

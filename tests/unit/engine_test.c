@@ -15,6 +15,7 @@
 #include "net/http.h"
 #include "os/clock.h"
 #include "os/random.h"
+#include "port/preview.h"
 #include "scripted/scripted.h"
 #include "store/sqlite.h"
 
@@ -42,11 +43,13 @@ struct house {
     /* What to do when this type of event of this agent becomes durable. */
     const char *on_type;
     uint32_t on_agent;
+    char summary[64]; /* of the event of that type */
     void (*on_event)(struct house *house);
     /* a thread that sends */
     pthread_t sender;
     bool sending;
     enum inbox_delivery delivery;
+    int64_t wall_set; /* how far somebody has set the wall clock before the next engine is opened */
 };
 
 /* --- ports ----------------------------------------------------------------------------------------- */
@@ -54,7 +57,10 @@ struct house {
 static int open_store(void *user, struct store **store, struct err *err)
 {
     struct house *house = user;
-    struct sqlite_store_config config = {.path = house->store_path, .busy_ms = 20000};
+    struct sqlite_store_config config = {.path = house->store_path,
+                                         .busy_ms = 20000,
+                                         .boot_id = clock_boot_id(),
+                                         .wall_at_boot = clock_wall_at_boot() + house->wall_set};
     return sqlite_store_open(&config, store, err);
 }
 
@@ -78,6 +84,7 @@ static void on_event(void *user, const struct run *run, const struct event_row *
     if (house->on_type != NULL && str_is(row->type, house->on_type) &&
         row->agent_no == house->on_agent) {
         house->on_type = NULL;
+        snprintf(house->summary, sizeof house->summary, "%.*s", STR_FMT(row->summary));
         house->on_event(house);
     }
 }
@@ -93,7 +100,18 @@ static void on_question(void *user, struct str run_id, uint32_t agent_no, struct
     struct house *house = user;
     struct err err = ERR_INIT;
     check_str(tool, "write");
-    if (engine_answer(house->engine, run_id, agent_no, call_id, ENGINE_YES, &err) != 0)
+    if (engine_preview(house->engine, run_id, agent_no, call_id, &err) != 0)
+        fail_msg("%s", err.message);
+}
+
+/* A yes names what was shown. */
+static void on_preview(void *user, struct str run_id, uint32_t agent_no, struct str call_id,
+                       const struct preview *preview, enum preview_standing standing)
+{
+    struct house *house = user;
+    struct err err = ERR_INIT;
+    const struct engine_answer yes = {.answer = ENGINE_YES, .shown = &preview->shown};
+    if (engine_answer(house->engine, run_id, agent_no, call_id, &yes, &err) != 0)
         fail_msg("%s", err.message);
 }
 
@@ -115,12 +133,12 @@ static void on_guard(uv_timer_t *timer)
 
 /* --- the house ------------------------------------------------------------------------------------- */
 
-/* How far the test moves the wall clock ahead, and for how long the machine is then said to have slept. */
-static int64_t wall_ahead, machine_slept;
+/* For how long the machine is said to have slept. */
+static int64_t machine_slept;
 
-static int64_t test_now(void)
+static int64_t test_boottime(void)
 {
-    return clock_now_ms() + wall_ahead;
+    return clock_boottime_ms() + machine_slept;
 }
 
 static int64_t test_suspended(void)
@@ -142,9 +160,12 @@ static struct engine *engine_open(struct house *house)
                                    .watch = {.event = on_event,
                                              .delta = on_delta,
                                              .question = on_question,
+                                             .preview = on_preview,
                                              .end = on_end,
-                                             .user = house},
-                                   .now = test_now,
+                                             .user = house,
+                                             .asker = house->asker},
+                                   .boottime = test_boottime,
+                                   .wall_at_boot = clock_wall_at_boot() + house->wall_set,
                                    .suspended = test_suspended,
                                    .entropy = random_bytes};
     if (engine_new(&config, &engine, &err) != 0)
@@ -182,10 +203,10 @@ static int setup(void **state)
     snprintf(house->workspace, sizeof house->workspace, "%s/work", house->top);
     assert_int_equal(mkdir(house->workspace, 0777), 0);
     snprintf(house->store_path, sizeof house->store_path, "%s/state/cadre.db", house->top);
-    wall_ahead = machine_slept = 0;
+    machine_slept = 0;
     arena_init(&house->arena);
     buf_init(&house->result, 1 << 20);
-    house->asker = ASKER_ROOT;
+    house->asker = ASKER_NOBODY;
     settings_init(&house->settings);
     house->model = (struct model_settings){.name = STR("m"),
                                            .provider = STR("local"),
@@ -257,8 +278,7 @@ static void run_task(struct house *house, const char *task)
                                  .user_id = STR("u"),
                                  .workspace_id = STR("w"),
                                  .workspace_path = str_from(house->workspace),
-                                 .settings = &house->settings,
-                                 .asker = house->asker};
+                                 .settings = &house->settings};
     if (engine_run(house->engine, &start, &house->run, &err) != 0)
         fail_msg("%s", err.message);
 }
@@ -307,11 +327,11 @@ static void check_log(struct house *house, uint64_t children)
     struct err err = ERR_INIT;
     assert_int_equal(open_store(house, &store, &err), 0);
     assert_int_equal(verify_run(store, id_str(&house->run), STR_NONE, &report, &err), 0);
-    assert_string_equal(report.problem, "");
+    assert_string_equal(report.findings[0].text, "");
     assert_int_equal(report.children, children);
     assert_int_equal(report.closes, children);
     assert_int_equal(replay_run(store, id_str(&house->run), &report, &err), 0);
-    assert_string_equal(report.problem, "");
+    assert_string_equal(report.findings[0].text, "");
     store->ops->close(store);
 }
 
@@ -379,7 +399,7 @@ static void *send_cancel(void *user)
     if (open_store(house, &store, &err) != 0 ||
         inbox_send(store, str_from(house->store_path), id_str(&house->run), STR("cancel"),
                    STR("{\"reason\":\"enough\"}"), STR("somebody"), clock_now_ms(),
-                   &house->delivery, &err) != 0)
+                   clock_boottime_ms(), &house->delivery, &err) != 0)
         house->delivery = INBOX_KEPT;
     if (store != NULL)
         store->ops->close(store);
@@ -411,6 +431,16 @@ static void a_cancel_from_elsewhere_ends_the_run_and_its_child(void **state)
 static void stop_loop(struct house *house)
 {
     uv_stop(&house->loop);
+}
+
+/* Two requests: the parent's, and its child's, which is not answered. */
+static void until_the_child_asks(struct house *house)
+{
+    struct scripted_stats stats = {0};
+    while (stats.requests < 2) {
+        uv_run(&house->loop, UV_RUN_ONCE);
+        scripted_stats(house->server, &stats);
+    }
 }
 
 /* Runs until the child's request is out, then lets go of everything. */
@@ -497,7 +527,7 @@ static void a_run_has_one_owner(void **state)
 
 static void sleep_for_an_hour(struct house *house)
 {
-    wall_ahead = machine_slept = 3600000;
+    machine_slept += 3600000;
 }
 
 static void a_machine_that_sleeps_does_not_use_up_the_time_of_a_run(void **state)
@@ -512,6 +542,67 @@ static void a_machine_that_sleeps_does_not_use_up_the_time_of_a_run(void **state
     assert_null(house->on_type);
     assert_int_equal(house->status, RUN_COMPLETED);
     check_log(house, 1);
+}
+
+static void until_told_of_an_hour(struct house *house)
+{
+    house->on_type = "run.slept";
+    house->on_agent = 0;
+    house->on_event = stop_loop;
+    while (house->on_type != NULL)
+        uv_run(&house->loop, UV_RUN_ONCE);
+    assert_string_equal(house->summary, "the machine slept for 1 h 0 m");
+}
+
+static void a_sleep_before_the_program_ends_does_not_use_up_the_time_of_a_run(void **state)
+{
+    struct house *house = *state;
+    struct err err = ERR_INIT;
+    serve(house, PARENT CHILD_HANGS_ONCE);
+    house->on_type = "model.requested";
+    house->on_agent = 1;
+    house->on_event = stop_loop;
+    run_task(house, "whole");
+    while (house->on_type != NULL)
+        uv_run(&house->loop, UV_RUN_ONCE);
+    until_the_child_asks(house);
+    /* The run only waits for an answer. It is told of each sleep once, and before its lease is renewed with the time after it. */
+    sleep_for_an_hour(house);
+    until_told_of_an_hour(house);
+    sleep_for_an_hour(house);
+    until_told_of_an_hour(house);
+    engine_close(house);
+    house->engine = engine_open(house);
+    assert_int_equal(engine_resume(house->engine, id_str(&house->run), &err), 0);
+    until_ends(house, 2);
+    assert_int_equal(house->status, RUN_COMPLETED);
+    check_log(house, 1);
+}
+
+/* The child waits for an answer that never comes; its next owner gets one. */
+static void resume_with_another_clock(struct house *house, int64_t wall_set)
+{
+    struct err err = ERR_INIT;
+    serve(house, PARENT CHILD_HANGS_ONCE);
+    run_task(house, "whole");
+    until_the_child_asks(house);
+    engine_close(house);
+    house->wall_set = wall_set;
+    house->engine = engine_open(house);
+    assert_int_equal(engine_resume(house->engine, id_str(&house->run), &err), 0);
+    until_ends(house, 2);
+    assert_int_equal(house->status, RUN_COMPLETED);
+    check_log(house, 1);
+}
+
+static void a_clock_that_was_set_back_between_two_owners_does_not_matter(void **state)
+{
+    resume_with_another_clock(*state, -(int64_t)3600000);
+}
+
+static void a_clock_that_was_set_ahead_between_two_owners_does_not_matter(void **state)
+{
+    resume_with_another_clock(*state, (int64_t)24 * 3600000);
 }
 
 static void an_unknown_run_cannot_be_resumed(void **state)
@@ -532,7 +623,9 @@ static void a_person_is_asked_and_the_answer_lets_the_call_run(void **state)
     serve(house, "{'when':{'turn':0},'reply':{'calls':[{'name':'write','arguments':"
                  "{'path':'c.txt','content':'yes'}}]}},{'reply':{'text':'written'}}");
     house->settings.mode = MODE_SAFE;
-    house->asker = ASKER_ROOT_TERMINAL;
+    house->asker = ASKER_TERMINAL;
+    engine_free(house->engine);
+    house->engine = engine_open(house);
     run_task(house, "write it");
     until_ends(house, 1);
     assert_int_equal(house->status, RUN_COMPLETED);
@@ -588,7 +681,8 @@ static void an_engine_without_a_store_is_not_made(void **state)
     struct engine_config config = {.loop = &house->loop,
                                    .store = {refuse_open, NULL},
                                    .store_path = str_from(house->store_path),
-                                   .now = clock_now_ms,
+                                   .boottime = clock_boottime_ms,
+                                   .wall_at_boot = clock_wall_at_boot(),
                                    .entropy = random_bytes};
     assert_int_equal(engine_new(&config, &engine, &err), -1);
     assert_string_equal(err.message, "this is not a store");
@@ -607,6 +701,9 @@ int main(void)
         TEST(a_run_that_ended_is_not_run_again),
         TEST(a_run_has_one_owner),
         TEST(a_machine_that_sleeps_does_not_use_up_the_time_of_a_run),
+        TEST(a_sleep_before_the_program_ends_does_not_use_up_the_time_of_a_run),
+        TEST(a_clock_that_was_set_back_between_two_owners_does_not_matter),
+        TEST(a_clock_that_was_set_ahead_between_two_owners_does_not_matter),
         TEST(an_unknown_run_cannot_be_resumed),
         TEST(a_person_is_asked_and_the_answer_lets_the_call_run),
         TEST(a_workspace_that_is_gone_is_an_error_and_not_a_hang),

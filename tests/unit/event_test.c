@@ -333,6 +333,29 @@ static void every_type_has_a_summary(void **state)
     }
 }
 
+static void a_sleep_reads_in_its_two_largest_units(void **state)
+{
+    static const struct {
+        int64_t ms;
+        const char *text;
+    } cases[] = {
+        {1000, "1 s"},          {59999, "59 s"},      {60000, "1 m 0 s"},
+        {3599000, "59 m 59 s"}, {7380000, "2 h 3 m"}, {360000000, "100 h 0 m"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct event event;
+        struct buf out;
+        char expected[64];
+        buf_init(&out, 1 << 10);
+        event_init(&event, EVENT_RUN_SLEPT);
+        event.slept_ms = cases[i].ms;
+        event_summary(&event, &out);
+        snprintf(expected, sizeof expected, "the machine slept for %s", cases[i].text);
+        check_str(buf_view(&out), expected);
+        buf_release(&out);
+    }
+}
+
 /* --- docs/events.md -------------------------------------------------------------------------------- */
 
 static const char *const meanings[EVENT_TYPE_COUNT] = {
@@ -341,6 +364,8 @@ static const char *const meanings[EVENT_TYPE_COUNT] = {
     [EVENT_RUN_RESUMED] = "A new owner took the run over after a crash or a stop.",
     [EVENT_RUN_PARKED] =
         "Nobody works on the run any more, and nothing of it has ended: `cadre resume` goes on.",
+    [EVENT_RUN_SLEPT] =
+        "The machine slept. The run's time stood still, and a resume leaves the sleep out, too.",
     [EVENT_RUN_COMPLETED] = "The root answered; every child is closed.",
     [EVENT_RUN_FAILED] = "The run ended without success: error, timeout or budget.",
     [EVENT_RUN_CANCELLED] = "Somebody stopped the run, and everything of it has ended.",
@@ -375,7 +400,7 @@ static const char *const meanings[EVENT_TYPE_COUNT] = {
     [EVENT_RUN_PAUSED] = "The root made pause_at tool calls; its user is asked whether it goes on.",
     [EVENT_RUN_UNPAUSED] = "The answer: go_on, up to hard_stop_at, or stop, with one last turn.",
     [EVENT_RUN_JOINING] = "The agent has answered and waits for the jobs that it left open.",
-    [EVENT_AGENT_MESSAGE] = "A message that cadre itself put into the conversation.",
+    [EVENT_AGENT_MESSAGE] = "A message from cadre itself; reason: the limit of a last turn.",
     [EVENT_AGENT_MASKED] = "Old tool results were shortened to make room.",
     [EVENT_AGENT_COMPACTED] = "The older conversation was replaced by a summary.",
     [EVENT_AGENT_STOPPING] = "The agent is being wound down; what is under way is aborted.",
@@ -392,13 +417,16 @@ static const char *const meanings[EVENT_TYPE_COUNT] = {
     [EVENT_FACTS_GATHERED] = "Files that were read for a child's prompt.",
     [EVENT_PERMISSION_ASKED] = "A person must say yes before the call may run.",
     [EVENT_PERMISSION_GRANTED] = "The person said yes.",
+    [EVENT_PERMISSION_SHOWN] =
+        "What the question about a call, or about a step (`item`), shows now. The hash is that of "
+        "the text itself; secrets that a diff repeats from a file are masked in `preview`.",
     [EVENT_PERMISSION_DENIED] = "The contract, the mode or the person said no.",
     [EVENT_CONTRACT_CLAMPED] = "What was asked for and not granted.",
     [EVENT_BUDGET_RESERVED] = "Taken from the agent and all its ancestors until the request ends.",
     [EVENT_BUDGET_WAITING] = "The request fits once others have settled.",
     [EVENT_BUDGET_SETTLED] = "What was used is booked; only where something is limited.",
-    [EVENT_BUDGET_REFUSED] = "What is left can never pay for the request.",
-    [EVENT_BUDGET_WARNED] = "The agent was told to wrap up.",
+    [EVENT_BUDGET_REFUSED] = "What is left of this limit (reason) can never pay for the request.",
+    [EVENT_BUDGET_WARNED] = "The agent was told to wrap up, near this limit (reason).",
     [EVENT_TIMER_FIRED] =
         "A deadline passed: wall, attempt, backoff or approval; calls: those that were held go on.",
 };
@@ -466,6 +494,66 @@ static void docs_events_says_what_the_table_says(void **state)
     buf_release(&stored);
 }
 
+/* --- the chain ------------------------------------------------------------------------------------------------ */
+
+static struct event_row chained(void)
+{
+    return (struct event_row){.seq = 7,
+                              .agent_no = 2,
+                              .agent_prev = 5,
+                              .ts = 1700000000000,
+                              .cause_seq = 6,
+                              .category = STR("tool"),
+                              .type = STR("tool.finished"),
+                              .call_id = STR("c4_1"),
+                              .summary = STR("read a file"),
+                              .payload = STR("{}")};
+}
+
+/* The chain value of the event as one of this version. */
+static struct hash chain_of(struct event_row row, uint16_t version, uint64_t epoch)
+{
+    struct hash start = chain_start(STR("01HF7YAT00000000000000ROOT"));
+    struct hash payload = hash_of(row.payload);
+    row.version = version;
+    return chain_next(&start, &row, epoch, &payload);
+}
+
+static bool chain_same(const struct event_row *row, uint16_t version, uint64_t epoch)
+{
+    struct hash a = chain_of(chained(), version, 3), b = chain_of(*row, version, epoch);
+    return hash_eq(&a, &b);
+}
+
+static void what_people_read_of_an_event_is_in_its_chain(void **state)
+{
+    struct event_row same = chained(), rows[] = {same, same, same, same};
+    rows[0].summary = STR("read a fila");
+    rows[1].call_id = STR_NONE;
+    rows[2].call_id = STR("c4_2");
+    rows[3].cause_seq = 0;
+    for (uint16_t version = 1; version <= EVENT_VERSION; version++) {
+        bool older = version < 4;
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+            assert_int_equal(chain_same(&rows[i], version, 3), older);
+        assert_int_equal(chain_same(&same, version, 4), older);
+        assert_true(chain_same(&same, version, 3));
+    }
+    /* No call and a call without a name are two things. */
+    rows[2].call_id = STR("");
+    struct hash none = chain_of(rows[1], 4, 3), empty = chain_of(rows[2], 4, 3);
+    assert_false(hash_eq(&none, &empty));
+}
+
+/* Logs of older versions are on disks: their chain never changes. */
+static void the_chain_of_older_events_is_as_it_was(void **state)
+{
+    char hex[HASH_HEX + 1];
+    struct hash hash = chain_of(chained(), 3, 3);
+    hash_hex(&hash, hex);
+    assert_string_equal(hex, "e1d36e34f5bfc4753af46fda81e44387941f2b4f903d9eab0e2d4625107ab713");
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -479,10 +567,13 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_unknown_type_asks_for_a_newer_cadre),
         cmocka_unit_test(a_newer_version_asks_for_a_newer_cadre),
         cmocka_unit_test(a_purged_payload_is_named_as_such),
+        cmocka_unit_test(what_people_read_of_an_event_is_in_its_chain),
+        cmocka_unit_test(the_chain_of_older_events_is_as_it_was),
         cmocka_unit_test(a_payload_that_is_no_json_object_is_refused),
         cmocka_unit_test(a_field_of_the_wrong_type_is_refused),
         cmocka_unit_test(summaries_are_one_clean_line_for_hostile_text),
         cmocka_unit_test(every_type_has_a_summary),
+        cmocka_unit_test(a_sleep_reads_in_its_two_largest_units),
         cmocka_unit_test(every_type_is_explained),
         cmocka_unit_test(docs_events_says_what_the_table_says),
     };

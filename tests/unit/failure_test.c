@@ -89,6 +89,53 @@ static void an_account_without_credit_is_not_told_to_wait(void **state)
                  "account's balance)");
 }
 
+/* Words of Ollama, OpenRouter, Groq, Bedrock, DeepSeek, Mistral, llama.cpp, vLLM. */
+static void a_model_that_takes_no_tools_is_told_with_what_to_do(void **state)
+{
+    static const struct {
+        int status;
+        const char *words, *advice;
+    } rows[] = {
+        {400, "registry.ollama.ai/library/gemma:2b does not support tools",
+         "this model does not take tools: choose another one, or on a local server a chat "
+         "template that supports them (llama.cpp: --jinja)"},
+        {404, "No endpoints found that support tool use. Try disabling \\\"read\\\"",
+         "this model does not take tools: choose another one"},
+        {400, "`tools` is not supported in this model",
+         "this model does not take tools: choose another one"},
+        {400, "Tool use is not supported", "this model does not take tools: choose another one"},
+        {400, "`tool calling` is not supported with this model",
+         "this model does not take tools: choose another one"},
+        {400, "This model doesn't support tool use",
+         "this model does not take tools: choose another one"},
+        {400, "m does not support Function Calling",
+         "this model does not take tools: choose another one"},
+        {400, "Function calling is not enabled for this model",
+         "this model does not take tools: choose another one"},
+        {500, "tools param requires --jinja flag",
+         "start llama-server with --jinja and a chat template that supports tools, or choose "
+         "another model"},
+        {400, "\\\"auto\\\" tool choice requires --enable-auto-tool-choice and --tool-call-parser",
+         "start vLLM with --enable-auto-tool-choice and the --tool-call-parser of this model"},
+        {404, "the tool was not found", "check the model's name and the base URL"},
+        {400, "unknown tool: does not support images", "the server does not accept this request"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct model_server server = {.url = STR("http://server/v1")};
+        struct arena arena;
+        char body[500], end[300];
+        arena_init(&arena);
+        snprintf(body, sizeof body, "{\"error\":{\"message\":\"%s\"}}", rows[i].words);
+        snprintf(end, sizeof end, " (%s)", rows[i].advice);
+        struct str message =
+            failure_status_message(&server, rows[i].status, str_from(body), &arena);
+        size_t n = strlen(end);
+        if (message.n < n || memcmp(message.p + message.n - n, end, n) != 0)
+            fail_msg("%.*s", STR_FMT(message));
+        arena_release(&arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -97,6 +144,7 @@ int main(void)
         cmocka_unit_test(the_servers_words_are_cut_to_300_characters_and_cleaned),
         cmocka_unit_test(the_key_is_in_no_message),
         cmocka_unit_test(an_account_without_credit_is_not_told_to_wait),
+        cmocka_unit_test(a_model_that_takes_no_tools_is_told_with_what_to_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -232,7 +232,14 @@ static void no_repository_is_told(void **state)
     struct git_site site;
     must_fail(git_site_find(&room->vcs.git, &room->arena, str_from(room->top), &site, &err), &err,
               ERR_NOT_FOUND, "not in a git repository");
-    shell(room, "mkdir -p $TOP/broken/.git");
+    shell(room,
+          "mkdir -p $TOP/empty/.git $TOP/file $TOP/broken/.git/objects; touch $TOP/file/.git");
+    must_fail(
+        git_site_find(&room->vcs.git, &room->arena, str_from(below(room, "empty")), &site, &err),
+        &err, ERR_NOT_FOUND, "not in a git repository");
+    must_fail(
+        git_site_find(&room->vcs.git, &room->arena, str_from(below(room, "file")), &site, &err),
+        &err, ERR_NOT_FOUND, "not in a git repository");
     must_fail(
         git_site_find(&room->vcs.git, &room->arena, str_from(below(room, "broken")), &site, &err),
         &err, ERR_CORRUPT, "is not a git repository");

@@ -71,7 +71,24 @@ static void a_child_that_plants_something_is_refused(void **state)
         {"mkdir -p deep/.git; echo 'ref: refs/heads/x' > deep/.git/HEAD; mkdir deep/.git/objects "
          "deep/.git/refs; echo x > deep/f",
          ""},
+        {"mkdir -p src/x/objects src/x/refs; touch src/x/objects/o src/x/refs/r src/x/config; echo "
+         "'ref: refs/heads/x' > src/x/HEAD",
+         "src/x/: git takes a directory"},
+        {"mkdir -p src/y; echo 'ref: refs/heads/x' > src/y/HEAD; echo ../x > src/y/commondir",
+         "src/y/: git takes a directory"},
+        {"mkdir src/.git.; echo x > src/.git./config", "src/.git./config: git or a file system"},
+        {"mkdir src/GIT~1; echo x > src/GIT~1/config", "src/GIT~1/config: git or a file system"},
+        {"mkdir src/.GIT; echo x > src/.GIT/config", "src/.GIT/config: git or a file system"},
+        {"mkdir 'src/.git '; echo x > 'src/.git /config'", "git or a file system"},
+        {"mkdir 'src/.git::$INDEX_ALLOCATION'; echo x > 'src/.git::$INDEX_ALLOCATION/config'",
+         "git or a file system"},
+        {"echo x > 'src/a\\.git\\config'", "git or a file system"},
+        {"mkdir \"$(printf 'src/.g\\342\\200\\214it')\"; echo x > \"$(printf "
+         "'src/.g\\342\\200\\214it')/config\"",
+         "git or a file system"},
         {"printf '[submodule \"x\"]\\n' > .gitmodules", "submodules"},
+        {"echo x > \"$(printf '.gitm\\342\\200\\214odules')\"", "submodules"},
+        {"echo x > .GitModules.", "submodules"},
         {"ln -s /etc/passwd p", "leads out"},
         {"ln -s ../../../x src/p", "leads out"},
         {"ln -s .git/config p", "leads into .git"},
@@ -92,6 +109,77 @@ static void a_child_that_plants_something_is_refused(void **state)
         must_fail(child_begin(room, &kid, &merged, &err), &err, ERR_DENIED, cases[i][1]);
         assert_string_equal(shell(room, "git log --oneline cadre/r1/kid | wc -l"), "1");
     }
+}
+
+/* Each brings what git does not take for a repository, and together they would be one. */
+static void halves_of_a_repository_are_refused_when_they_come_together(void **state)
+{
+    struct git_room *room = *state;
+    struct err err = ERR_INIT;
+    struct vcs_merged merged;
+    struct git_agent root = root_make(room, "r1"), one = child_make(room, &root, "one"),
+                     two = child_make(room, &root, "two");
+    shell(room, "mkdir %s/x; echo 'ref: refs/heads/x' > %s/x/HEAD; echo x > %s/x/config", one.path,
+          one.path, one.path);
+    shell(room, "cd %s; mkdir -p x/objects x/refs; touch x/objects/o x/refs/r", two.path);
+    merged = child_merge(room, &one);
+    assert_int_equal(merged.outcome, VCS_FAST_FORWARD);
+    must_fail(child_begin(room, &two, &merged, &err), &err, ERR_DENIED,
+              "x/: git takes a directory with HEAD, objects and refs");
+    assert_string_equal(shell(room, "git ls-tree -r --name-only cadre/r1/result x"),
+                        "x/HEAD\nx/config");
+}
+
+/* A user's own, in a project of tests for git. */
+static void a_bare_repository_of_the_users_is_carried_and_not_changed(void **state)
+{
+    struct git_room *room = *state;
+    struct err err = ERR_INIT;
+    struct vcs_merged merged;
+    shell(room, "mkdir -p t/x/objects t/x/refs; touch t/x/objects/o t/x/refs/r t/x/config; echo "
+                "'ref: refs/heads/x' > t/x/HEAD; git add .; git commit -qm fixture");
+    struct git_agent root = root_make(room, "r1"), one = child_make(room, &root, "one"),
+                     two = child_make(room, &root, "two");
+    shell(room, "cd %s; test -f t/x/HEAD; echo a > t/other", one.path);
+    merged = child_merge(room, &one);
+    assert_int_equal(merged.outcome, VCS_FAST_FORWARD);
+    shell(room, "echo '[core]' > %s/t/x/config", two.path);
+    must_fail(child_begin(room, &two, &merged, &err), &err, ERR_DENIED, "t/x/: git takes");
+}
+
+/* A config that came with a merge would be read by the next run. */
+static void a_child_brings_no_config_of_cadre(void **state)
+{
+    struct git_room *room = *state;
+    static const char *const changes[] = {
+        "echo 'mode: plan' > cadre.yaml",
+        "rm cadre.yaml",
+        "git show HEAD~1:cadre.yaml > cadre.yaml",
+        "git mv cadre.yaml other.yaml",
+        "chmod +x cadre.yaml",
+        "rm cadre.yaml; ln -s a.txt cadre.yaml",
+        "echo x > src/cadre.yaml",
+        "mkdir -p src/.cadre/commands; echo x > src/.cadre/commands/x.md",
+        "echo x > src/CADRE.Yaml; git add .; git commit -qm own",
+    };
+    struct err err = ERR_INIT;
+    struct vcs_merged merged;
+    shell(room, "echo 'mode: plan' > cadre.yaml; git add .; git commit -qm old; "
+                "echo 'mode: safe' > cadre.yaml; git commit -qam new; echo '# mine' >> cadre.yaml");
+    struct git_agent root = root_make(room, "r1");
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        struct git_agent kid = child_make(room, &root, "kid");
+        shell(room, "cd %s; echo x >> a.txt; %s", kid.path, changes[i]);
+        must_fail(child_begin(room, &kid, &merged, &err), &err, ERR_DENIED,
+                  "it belongs to cadre's user");
+        agent_remove(room, &kid);
+        shell(room, "git update-ref -d refs/heads/cadre/r1/kid");
+    }
+    assert_string_equal(shell(room, "git show cadre/r1/result:cadre.yaml; cat cadre.yaml"),
+                        "mode: safe\n# mine\nmode: safe\n# mine");
+    struct git_agent kid = child_make(room, &root, "fine");
+    shell(room, "cd %s; echo x >> a.txt; mkdir -p src/cadre; echo x > src/cadre/yaml", kid.path);
+    assert_int_equal(child_merge(room, &kid).outcome, VCS_FAST_FORWARD);
 }
 
 static void a_parent_that_planted_something_gets_no_child(void **state)
@@ -404,6 +492,9 @@ int main(void)
         TEST(a_base_does_not_move_with_the_user),
         TEST(a_root_without_a_repository_gets_no_checkout),
         TEST(a_child_that_plants_something_is_refused),
+        TEST(halves_of_a_repository_are_refused_when_they_come_together),
+        TEST(a_bare_repository_of_the_users_is_carried_and_not_changed),
+        TEST(a_child_brings_no_config_of_cadre),
         TEST(a_parent_that_planted_something_gets_no_child),
         TEST(a_child_that_commits_by_itself_is_checked_as_well),
         TEST(a_child_commits_in_its_own_checkout),

@@ -481,6 +481,53 @@ static void a_provider_that_is_down_is_probed_once_a_second_and_back_for_all_at_
     rig_release(&rig);
 }
 
+static void a_wait_that_the_provider_asked_for_outlasts_an_outage_in_its_middle(void **state)
+{
+    struct rig rig;
+    struct buf reason;
+    buf_init(&reason, 64);
+    rig_init(&rig, 4, 100);
+    enter_many(&rig, "run", 9);
+    assert_int_equal(governor_refused(&rig.governor, &rig.tickets[0], 429, 30000, rig.now),
+                     GOVERNOR_PAUSED);
+    int64_t until = rig.now + 30000;
+    rig.now += 2000;
+    governor_unreached(&rig.governor, GOVERNOR_NO_CONNECTION, rig.now);
+    assert_int_equal(rig.governor.state, GOVERNOR_DOWN);
+    rig.now += 500;
+    /* One that was in flight before is answered: what the others wait for is the 429 again. */
+    assert_int_equal(governor_taken_on(&rig.governor, &rig.tickets[1], rig.now), GOVERNOR_PAUSED);
+    assert_int_equal(rig.governor.state, GOVERNOR_UP);
+    governor_reason(&rig.governor, rig.now, &reason);
+    check_str(buf_view(&reason), "429");
+    for (size_t i = 0; i < 4; i++)
+        governor_leave(&rig.governor, &rig.tickets[i]);
+    assert_int_equal(governor_pause_left(&rig.governor, rig.now), until - rig.now);
+    assert_int_equal(governor_wake(&rig.governor, rig.now), until);
+    rig.now = until - 1;
+    assert_int_equal(admit_all(&rig), 0);
+    rig.now = until;
+    assert_true(admit_all(&rig) > 0);
+    buf_release(&reason);
+    rig_release(&rig);
+}
+
+static void an_outage_is_not_probed_before_the_time_that_the_provider_asked_for(void **state)
+{
+    struct rig rig;
+    rig_init(&rig, 4, 100);
+    enter_many(&rig, "run", 9);
+    governor_refused(&rig.governor, &rig.tickets[0], 429, 30000, rig.now);
+    int64_t until = rig.now + 30000;
+    rig.now += 2000;
+    governor_unreached(&rig.governor, GOVERNOR_NO_CONNECTION, rig.now);
+    assert_int_equal(governor_wake(&rig.governor, rig.now), until);
+    rig.now = until;
+    governor_unreached(&rig.governor, GOVERNOR_NO_CONNECTION, rig.now);
+    assert_int_equal(governor_wake(&rig.governor, rig.now), until + GOVERNOR_PROBE_MS);
+    rig_release(&rig);
+}
+
 static void a_limit_does_not_grow_while_first_bytes_take_far_longer_than_the_quickest(void **state)
 {
     struct rig rig;
@@ -654,6 +701,8 @@ int main(void)
         cmocka_unit_test(a_lost_connection_changes_nothing_while_others_get_through),
         cmocka_unit_test(two_broken_answers_do_not_make_a_provider_down_and_a_third_does),
         cmocka_unit_test(a_provider_that_is_down_is_probed_once_a_second_and_back_for_all_at_once),
+        cmocka_unit_test(a_wait_that_the_provider_asked_for_outlasts_an_outage_in_its_middle),
+        cmocka_unit_test(an_outage_is_not_probed_before_the_time_that_the_provider_asked_for),
         cmocka_unit_test(a_limit_does_not_grow_while_first_bytes_take_far_longer_than_the_quickest),
         cmocka_unit_test(a_server_with_a_fixed_number_at_once_is_used_to_nearly_that_number),
         cmocka_unit_test(a_server_with_a_rate_is_used_to_nearly_that_rate),

@@ -1,6 +1,7 @@
 /* tool/jobs: who may look at a job, how many there may be, and that none outlives its agent. */
 #include "tool/jobs.h"
 
+#include "base/mask.h"
 #include "unit/program_fixture.h"
 
 static struct jobs *jobs_of(struct fixture *f)
@@ -128,9 +129,39 @@ static void only_the_latest_output_is_kept(void **state)
     look(f, start(f, "seq 1 100000; echo last"), 60000, &out);
     assert_int_equal(out.state, JOB_ENDED);
     assert_int_equal(out.dropped + out.unread.n, 588895 + 5);
-    assert_true(out.unread.n >= JOBS_UNREAD_MAX && out.unread.n <= 2 * JOBS_UNREAD_MAX);
+    assert_true(out.unread.n >= JOBS_UNREAD_MAX / 2 && out.unread.n <= 2 * JOBS_UNREAD_MAX);
     assert_string_equal(out.unread.p + out.unread.n - 12, "100000\nlast\n");
+    assert_int_equal(strcspn(out.unread.p, "\n"), 5); /* begins with a whole line */
     jobs_look_release(&out);
+}
+
+/* A key comes in two pieces, with looks between them. */
+static void half_a_secret_waits_for_the_next_look(void **state)
+{
+    static const uint8_t process_key[MASK_KEY_BYTES] = {1};
+    struct fixture *f = *state;
+    struct masker *masker = masker_new(process_key);
+    struct jobs_look out = {.state = JOB_RUNNING};
+    struct buf seen;
+    masker_know(masker, "config", STR("correct-horse-battery"));
+    program_services.masker = masker;
+    buf_init(&seen, 4096);
+    int64_t number = start(f, "printf 'first correct-hor'; while [ ! -e go ]; do sleep 0.01; done;"
+                              "printf 'se-battery\\n'");
+    while (seen.n < 6) {
+        look(f, number, 10, &out);
+        buf_str(&seen, buf_view(&out.unread));
+        jobs_look_release(&out);
+    }
+    assert_string_equal(seen.p, "first ");
+    put(f, "go", "");
+    look(f, number, 60000, &out);
+    assert_int_equal(out.state, JOB_ENDED);
+    assert_string_equal(out.unread.p, "correct-horse-battery\n");
+    jobs_look_release(&out);
+    buf_release(&seen);
+    program_services.masker = NULL;
+    masker_free(masker);
 }
 
 static void a_wait_ends_with_its_call(void **state)
@@ -182,6 +213,7 @@ int main(void)
         PROGRAM_TEST(too_many_at_once_are_refused),
         PROGRAM_TEST(the_oldest_that_ended_is_forgotten),
         PROGRAM_TEST(only_the_latest_output_is_kept),
+        PROGRAM_TEST(half_a_secret_waits_for_the_next_look),
         PROGRAM_TEST(a_wait_ends_with_its_call),
         PROGRAM_TEST(what_cannot_be_confined_is_told_by_the_look),
         PROGRAM_TEST(no_descriptor_is_left_behind),

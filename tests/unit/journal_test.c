@@ -1,8 +1,12 @@
 /* The journal on a real store: order, durability, batches that ride along, trouble that is reported, and closing. */
+#include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "engine/journal.h"
 #include "store_place.h"
@@ -323,6 +327,55 @@ static void a_store_that_does_not_open_is_reported_by_the_opener(void **state)
     desk_close(desk);
 }
 
+/* An opener that is slow: it answers when the thread that frees the journal waits for it already. */
+struct slow {
+    struct noting noting; /* first: noting_open gets it */
+    sem_t freeing;
+    pid_t loop;
+};
+
+/* R, S, … of a thread of this process, from its line in /proc: number (name) state. */
+static char thread_state(pid_t thread)
+{
+    char path[64], line[256];
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread);
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        abort();
+    size_t n = fread(line, 1, sizeof line - 1, file);
+    fclose(file);
+    line[n] = '\0';
+    const char *name_end = strrchr(line, ')');
+    return name_end != NULL ? name_end[2] : '?';
+}
+
+static int slow_open(void *user, struct store **store, struct err *err)
+{
+    struct slow *slow = user;
+    while (sem_wait(&slow->freeing) != 0)
+        ;
+    while (thread_state(slow->loop) != 'S')
+        sched_yield();
+    return noting_open(&slow->noting, store, err);
+}
+
+static void closing_does_not_wait_for_ever_for_a_store_that_is_being_opened(void **state)
+{
+    struct slow slow = {.noting = {.store = {&noting_ops}}, .loop = gettid()};
+    struct store_opener opener = {slow_open, &slow};
+    struct desk *desk = calloc(1, sizeof *desk);
+    assert_non_null(desk);
+    sem_init(&slow.freeing, 0, 0);
+    uv_loop_init(&desk->loop);
+    desk->journal = journal_new(&desk->loop, &opener, on_appended, desk);
+    sem_post(&slow.freeing);
+    alarm(60); /* a journal that hangs ends the test */
+    journal_free(desk->journal);
+    alarm(0);
+    desk_free(desk);
+    sem_destroy(&slow.freeing);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,6 +389,7 @@ int main(void)
         PROMISE(large_batches_share_no_transaction),
         PROMISE(trouble_of_the_store_reaches_every_batch),
         PROMISE(a_store_that_does_not_open_is_reported_by_the_opener),
+        PROMISE(closing_does_not_wait_for_ever_for_a_store_that_is_being_opened),
     };
     return place_run("journal", PLACE_OWN_TESTS, tests, sizeof tests / sizeof tests[0]);
 }

@@ -76,7 +76,7 @@ static void open_rig(struct rig *rig, const char *script, int64_t ttl_ms)
     rig->argv[1] = STR("-c");
     rig->argv[2] = str_from(rig->script);
     const struct key_helper helper = {STR("p"), STR("http://p"), rig->argv, 3, ttl_ms};
-    rig->ring = key_ring_new(&rig->loop, &helper, 1);
+    rig->ring = key_ring_new(&rig->loop, &helper, 1, NULL);
     rig->port = key_port_open(rig->ring, (struct model_port){&inner_ops, &rig->inner});
 }
 

@@ -22,11 +22,11 @@ static void every_mode_gives_each_tool_the_permission_of_the_table(void **state)
         const char *mode;
         const char *read, *write, *shell, *commit, *delegate, *ask_user, *other;
     } table[] = {
-        {"safe", "allow", "ask", "ask", "ask", "allow", "allow", "ask"},
-        {"normal", "allow", "ask", "ask", "ask", "allow", "allow", "ask"},
-        {"auto", "allow", "allow", "ask", "ask", "allow", "allow", "ask"},
-        {"dangerous", "allow", "allow", "allow", "ask", "allow", "allow", "ask"},
-        {"research", "allow", "deny", "ask", "deny", "hidden", "allow", "ask"},
+        {"safe", "allow", "ask_mode", "ask_mode", "ask_mode", "allow", "allow", "ask_mode"},
+        {"normal", "allow", "ask_mode", "ask_mode", "ask_mode", "allow", "allow", "ask_mode"},
+        {"auto", "allow", "allow", "ask_mode", "ask_mode", "allow", "allow", "ask_mode"},
+        {"dangerous", "allow", "allow", "allow", "ask_mode", "allow", "allow", "ask_mode"},
+        {"research", "allow", "deny", "ask_mode", "deny", "hidden", "allow", "ask_mode"},
         {"plan", "allow", "deny", "deny", "deny", "hidden", "allow", "deny"},
         {"review", "allow", "deny", "deny", "deny", "hidden", "allow", "deny"},
         {"ci", "allow", "deny", "deny", "deny", "hidden", "deny", "deny"},
@@ -69,63 +69,174 @@ static void modes_order_from_ci_to_dangerous(void **state)
     assert_true(mode_within(MODE_REVIEW, MODE_PLAN));
 }
 
-static enum permission shell_ask(enum mode mode, enum asker asker)
-{
-    return permission_effective(mode, tool_info_find(STR("shell")), STR("shell"), PERMIT_ASK,
-                                asker);
-}
+/* CONTRACT.md, "Asking", row by row: what the call meets where a person is there, and where nobody is. */
+enum inside {
+    INSIDE,
+    OUTSIDE
+};                           /* in a tree of cadre's, behind all walls, without network; or not */
+enum courage { SAFE, AUTO }; /* safe and research; auto and dangerous */
 
-static void a_child_is_never_asked_for(void **state)
-{
-    assert_int_equal(shell_ask(MODE_AUTO, ASKER_CHILD), PERMIT_ALLOW);
-    assert_int_equal(shell_ask(MODE_DANGEROUS, ASKER_CHILD), PERMIT_ALLOW);
-    assert_int_equal(shell_ask(MODE_SAFE, ASKER_CHILD), PERMIT_DENY);
-    assert_int_equal(shell_ask(MODE_RESEARCH, ASKER_CHILD), PERMIT_DENY);
-}
+static const struct asking {
+    const char *value;
+    enum tool_group group;
+    enum inside inside;
+    enum agent_kind kind;
+    enum courage courage;
+    const char *person, *nobody;
+} asking[] = {
+    /* shell and test inside */
+    {"ask_mode", GROUP_SHELL, INSIDE, AGENT_ROOT, SAFE, "ask", "deny"},
+    {"ask_mode", GROUP_SHELL, INSIDE, AGENT_ROOT, AUTO, "allow", "allow"},
+    {"ask_mode", GROUP_SHELL, INSIDE, AGENT_CHILD, SAFE, "ask", "deny"},
+    {"ask_mode", GROUP_SHELL, INSIDE, AGENT_CHILD, AUTO, "allow", "allow"},
+    /* changes inside */
+    {"ask_mode", GROUP_WRITE, INSIDE, AGENT_ROOT, SAFE, "ask", "deny"},
+    {"ask_mode", GROUP_WRITE, INSIDE, AGENT_ROOT, AUTO, "ask", "deny"},
+    {"ask_mode", GROUP_WRITE, INSIDE, AGENT_CHILD, SAFE, "ask", "deny"},
+    {"ask_mode", GROUP_WRITE, INSIDE, AGENT_CHILD, AUTO, "allow", "allow"},
+    {"ask_mode", GROUP_COMMIT, INSIDE, AGENT_ROOT, SAFE, "ask", "deny"},
+    {"ask_mode", GROUP_COMMIT, INSIDE, AGENT_ROOT, AUTO, "ask", "deny"},
+    {"ask_mode", GROUP_COMMIT, INSIDE, AGENT_CHILD, SAFE, "ask", "deny"},
+    {"ask_mode", GROUP_COMMIT, INSIDE, AGENT_CHILD, AUTO, "allow", "allow"},
+    /* tools of MCP servers leave the walls wherever they are called */
+    {"ask_mode", GROUP_OTHER, INSIDE, AGENT_ROOT, SAFE, "ask", "deny"},
+    {"ask_mode", GROUP_OTHER, INSIDE, AGENT_ROOT, AUTO, "ask", "deny"},
+    {"ask_mode", GROUP_OTHER, INSIDE, AGENT_CHILD, SAFE, "ask", "deny"},
+    {"ask_mode", GROUP_OTHER, INSIDE, AGENT_CHILD, AUTO, "ask", "deny"},
+};
 
-static void a_root_asks_only_on_a_terminal(void **state)
+/* What CONTRACT.md says of a combination that has no row of its own: asked, else refused. */
+static const char *expected_of(enum permission value, const struct call_facts *facts)
 {
-    for (int mode = 0; mode < MODE_COUNT; mode++) {
-        assert_int_equal(shell_ask((enum mode)mode, ASKER_ROOT_TERMINAL), PERMIT_ASK);
-        assert_int_equal(shell_ask((enum mode)mode, ASKER_ROOT), PERMIT_DENY);
+    bool inside =
+        facts->place == PLACE_TREE && facts->walls == WALLS_UP && facts->network == NETWORK_NONE;
+    bool bold = facts->mode == MODE_AUTO || facts->mode == MODE_DANGEROUS;
+    bool nobody = facts->asker == ASKER_NOBODY;
+    if (value == PERMIT_ALLOW)
+        return "allow";
+    if (value <= PERMIT_DENY)
+        return "deny";
+    for (size_t i = 0; inside && i < sizeof asking / sizeof asking[0]; i++) {
+        const struct asking *row = &asking[i];
+        if (strcmp(row->value, permission_text(value)) == 0 && row->group == facts->group &&
+            row->kind == facts->kind && (row->courage == AUTO) == bold)
+            return nobody ? row->nobody : row->person;
     }
+    return nobody ? "deny" : "ask";
+}
+
+static void check_decision(enum permission value, const struct call_facts *facts)
+{
+    const char *expected = expected_of(value, facts);
+    const char *got = permission_text(permission_decide(value, facts));
+    if (strcmp(expected, got) != 0)
+        fail_msg("%s, mode %s, group %d, %s, %s, walls %d, network %s, asker %s: %s, not %s",
+                 permission_text(value), mode_text(facts->mode), facts->group,
+                 facts->kind == AGENT_ROOT ? "root" : "child",
+                 facts->place == PLACE_TREE ? "tree" : "in place", facts->walls,
+                 facts->network == NETWORK_NONE ? "none" : "some", asker_text(facts->asker), got,
+                 expected);
+}
+
+/* Counts up like the digits of a number; false: all combinations are through. */
+static bool next_facts(struct call_facts *facts)
+{
+    int digits[] = {facts->kind,  (int)facts->mode,    (int)facts->group, facts->place,
+                    facts->walls, (int)facts->network, (int)facts->asker};
+    static const int bases[] = {AGENT_KIND_COUNT, MODE_COUNT,    GROUP_COUNT,       PLACE_COUNT,
+                                WALLS_STATES,     NETWORK_COUNT, ASKER_TERMINAL + 1};
+    size_t at = 0, n = sizeof digits / sizeof digits[0];
+    while (at < n && ++digits[at] == bases[at])
+        digits[at++] = 0;
+    *facts = (struct call_facts){(enum agent_kind)digits[0], (enum mode)digits[1],
+                                 (enum tool_group)digits[2], (enum call_place)digits[3],
+                                 (enum call_walls)digits[4], (enum network)digits[5],
+                                 (enum asker)digits[6]};
+    return at < n;
+}
+
+static void every_call_meets_what_the_contract_says_about_asking(void **state)
+{
+    for (int value = PERMIT_HIDDEN; value <= PERMIT_ALLOW; value++) {
+        struct call_facts facts = {0};
+        size_t combinations = 0;
+        do {
+            check_decision((enum permission)value, &facts);
+            combinations++;
+        } while (next_facts(&facts));
+        assert_int_equal(combinations, 2 * MODE_COUNT * GROUP_COUNT * 2 * 2 * NETWORK_COUNT * 3);
+    }
+}
+
+static void a_wider_value_never_meets_less(void **state)
+{
+    struct call_facts facts = {0};
+    do {
+        for (int value = PERMIT_HIDDEN; value < PERMIT_ALLOW; value++)
+            assert_true(permission_decide((enum permission)value, &facts) <=
+                        permission_decide((enum permission)(value + 1), &facts));
+    } while (next_facts(&facts));
 }
 
 static void ask_user_is_for_a_root_on_a_terminal_alone(void **state)
 {
-    const struct tool_info *info = tool_info_find(STR("ask_user"));
-    for (int mode = 0; mode < MODE_COUNT; mode++)
-        for (int cell = PERMIT_DENY; cell <= PERMIT_ALLOW; cell++)
-            for (int asker = ASKER_ROOT; asker <= ASKER_CHILD; asker++)
-                assert_int_equal(permission_effective((enum mode)mode, info, STR("ask_user"),
-                                                      (enum permission)cell, (enum asker)asker),
-                                 PERMIT_DENY);
-    assert_int_equal(
-        permission_effective(MODE_SAFE, info, STR("ask_user"), PERMIT_ALLOW, ASKER_ROOT_TERMINAL),
-        PERMIT_ALLOW);
+    struct str tool = STR("ask_user");
+    for (int value = PERMIT_ASK; value <= PERMIT_ALLOW; value++)
+        for (int asker = ASKER_NOBODY; asker <= ASKER_TERMINAL; asker++) {
+            enum permission root = asker == ASKER_TERMINAL ? PERMIT_ALLOW : PERMIT_DENY;
+            assert_int_equal(
+                permission_offered(tool, (enum permission)value, AGENT_ROOT, (enum asker)asker),
+                root);
+            assert_int_equal(
+                permission_offered(tool, (enum permission)value, AGENT_CHILD, (enum asker)asker),
+                PERMIT_DENY);
+        }
+    assert_int_equal(permission_offered(tool, PERMIT_DENY, AGENT_ROOT, ASKER_TERMINAL),
+                     PERMIT_DENY);
 }
 
-static void nobody_is_asked_whether_a_question_may_be_asked(void **state)
+static void every_other_tool_is_offered_as_its_value_says(void **state)
 {
-    const struct tool_info *info = tool_info_find(STR("ask_user"));
-    assert_int_equal(
-        permission_effective(MODE_SAFE, info, STR("ask_user"), PERMIT_ASK, ASKER_ROOT_TERMINAL),
-        PERMIT_ALLOW);
-    assert_int_equal(
-        permission_effective(MODE_CI, info, STR("ask_user"), PERMIT_DENY, ASKER_ROOT_TERMINAL),
-        PERMIT_DENY);
+    for (int value = PERMIT_HIDDEN; value <= PERMIT_ALLOW; value++)
+        for (int asker = ASKER_NOBODY; asker <= ASKER_TERMINAL; asker++)
+            for (int kind = AGENT_ROOT; kind <= AGENT_CHILD; kind++)
+                assert_int_equal(permission_offered(STR("shell"), (enum permission)value,
+                                                    (enum agent_kind)kind, (enum asker)asker),
+                                 value);
 }
 
-static void denied_and_hidden_cells_stay_so_for_everybody(void **state)
+static void a_refusal_says_what_would_allow_the_call(void **state)
 {
-    for (int asker = ASKER_ROOT_TERMINAL; asker <= ASKER_CHILD; asker++) {
-        assert_int_equal(
-            permission_effective(MODE_DANGEROUS, NULL, STR("x"), PERMIT_DENY, (enum asker)asker),
-            PERMIT_DENY);
-        assert_int_equal(
-            permission_effective(MODE_DANGEROUS, NULL, STR("x"), PERMIT_HIDDEN, (enum asker)asker),
-            PERMIT_HIDDEN);
-    }
+    struct buf text;
+    struct call_facts facts = {.kind = AGENT_CHILD,
+                               .mode = MODE_SAFE,
+                               .group = GROUP_WRITE,
+                               .place = PLACE_TREE,
+                               .walls = WALLS_UP};
+    buf_init(&text, 4096);
+    permission_refusal(STR("write"), PERMIT_ASK_MODE, &facts, &text);
+    assert_non_null(strstr(text.p, "--mode auto"));
+    assert_non_null(strstr(text.p, "permissions: {write: allow}"));
+    assert_non_null(strstr(text.p, "a terminal"));
+    assert_non_null(strstr(text.p, "approvals: {via: inbox}"));
+    /* Another mode does not change what was set by name, nor what leaves the walls. */
+    buf_clear(&text);
+    permission_refusal(STR("write"), PERMIT_ASK, &facts, &text);
+    assert_null(strstr(text.p, "--mode"));
+    buf_clear(&text);
+    facts.group = GROUP_SHELL;
+    facts.walls = WALLS_DOWN;
+    permission_refusal(STR("shell"), PERMIT_ASK_MODE, &facts, &text);
+    assert_null(strstr(text.p, "--mode"));
+    buf_release(&text);
+}
+
+static void who_answers_is_read_as_it_is_written(void **state)
+{
+    for (int asker = ASKER_NOBODY; asker <= ASKER_TERMINAL; asker++)
+        assert_int_equal(asker_parse(str_from(asker_text((enum asker)asker))), asker);
+    assert_int_equal(asker_parse(STR("everybody")), ASKER_NOBODY);
+    assert_int_equal(asker_parse(STR_NONE), ASKER_NOBODY);
 }
 
 static void aliases_are_normalised(void **state)
@@ -301,11 +412,42 @@ static const char docs_rules[] =
     "- `allow`: the call is made. `deny` and `hidden`: the model is not offered the tool; a call "
     "that it makes all the same is refused, with\n"
     "  the reason, and counts.\n"
-    "- `ask`: a root on a terminal asks its user. A root without one is denied. A child never "
-    "asks: under `auto` and `dangerous` its `ask`\n"
-    "  is `allow`, else `deny`. `ask_user` is for a root on a terminal alone.\n"
+    "- `ask_mode`: the mode asks. `ask`: somebody set it by name. What happens then is decided "
+    "when "
+    "the call is made: see \"Asking\".\n"
+    "- `test` runs a command: what `permissions` takes from `shell` it takes from `test` too, "
+    "unless `test` has an entry of its own.\n"
+    "- `ask_user` is for a root on a terminal alone.\n"
     "- A child's mode is its parent's or a narrower one, and none of its cells is wider than its "
-    "parent's, whatever a model asks for.\n\n"
+    "parent's, whatever a model asks for;\n"
+    "  the order is `deny`, `ask`, `ask_mode`, `allow`.\n";
+
+static const char docs_asking[] =
+    "\n## Asking\n\n"
+    "A call whose value is `ask` or `ask_mode` is asked for where a person is there, for a child "
+    "as for the root, and else refused. Two\n"
+    "things that a mode asks for are made without a question in `auto` and `dangerous`:\n\n";
+
+static const char docs_rest[] =
+    "\nSuch a tree: files of cadre's own (the agent's or an agent's above it, never yours), all "
+    "walls of `sandbox` up, and `access.network:\n"
+    "none`. In place: in your files, in a plain directory, with a wall that is off, with network, "
+    "and every tool of an MCP server.\n\n"
+    "- A person is there on a terminal. That is logged when a run starts, when it is resumed and "
+    "with each question: a run that was\n"
+    "  started without a terminal asks when it is resumed on one.\n"
+    "- Without a person, `approvals: {via: inbox}` lets questions wait for `cadre approve RUN "
+    "[CALL --shown HASH]`. After `approvals.timeout_ms` the run\n"
+    "  is parked with exit code 75, and `cadre resume` puts the question again.\n"
+    "- `sub_agent: {ask: deny}`: nobody is asked for a child. What would be asked is refused.\n"
+    "- Questions queue up and name the agent. While one waits, its agent holds no slot and its "
+    "deadlines stand still.\n"
+    "- A refusal is never silent: results have `refused` with a count and the reasons, the run's "
+    "last lines say how many calls were\n"
+    "  refused and what would allow them, and a child that was refused something has no plain "
+    "tick.\n"
+    "- `cadre agents explain` and `cadre config check` say what a run that is started on the same "
+    "terminal would meet.\n\n"
     "## The circuit breaker\n\n"
     "| `safety.circuit_breaker` | default | what happens at so many tool calls of the root |\n"
     "|---|---|---|\n"
@@ -316,9 +458,59 @@ static const char docs_rules[] =
     "The question is logged (`run.paused`, `run.unpaused`) and put again when the run is resumed "
     "after a crash. Children have no breaker:\n"
     "they have their budget of tool calls, which is never above `hard_stop_at`, and are warned at "
-    "80 % of it.\n\n"
+    "80 % of it. Whoever stops at a limit\n"
+    "has an error that names it with its key: `the budget is used up: 30 tool calls "
+    "(safety.circuit_breaker.pause_at)`.\n\n"
     "An agent that makes the same calls with the same arguments in four turns in a row is stopped, "
     "and says so.\n";
+
+/* One cell of "Asking": what permission_decide says with a person, and without. */
+static void print_met(struct buf *out, enum permission value, const struct call_facts *facts)
+{
+    struct call_facts alone = *facts;
+    alone.asker = ASKER_NOBODY;
+    enum permission person = permission_decide(value, facts);
+    enum permission nobody = permission_decide(value, &alone);
+    buf_text(out, person == PERMIT_ALLOW && nobody == PERMIT_ALLOW ? " allowed |"
+                  : person == PERMIT_ASK && nobody == PERMIT_DENY  ? " asked, else refused |"
+                                                                   : " ? |");
+}
+
+static void print_asking(struct buf *out)
+{
+    static const struct {
+        const char *text;
+        enum permission value;
+        enum tool_group group;
+        enum call_place place;
+    } rows[] = {
+        {"`ask`, set by name, wherever the call runs", PERMIT_ASK, GROUP_SHELL, PLACE_TREE},
+        {"`ask_mode`, `shell` and `test` in such a tree", PERMIT_ASK_MODE, GROUP_SHELL, PLACE_TREE},
+        {"`ask_mode`, writes and `git_commit` in such a tree", PERMIT_ASK_MODE, GROUP_COMMIT,
+         PLACE_TREE},
+        {"`ask_mode`, in place or leaving the walls", PERMIT_ASK_MODE, GROUP_SHELL,
+         PLACE_USERS_FILES},
+    };
+    static const struct {
+        enum agent_kind kind;
+        enum mode mode;
+    } columns[] = {{AGENT_ROOT, MODE_SAFE},
+                   {AGENT_ROOT, MODE_AUTO},
+                   {AGENT_CHILD, MODE_SAFE},
+                   {AGENT_CHILD, MODE_AUTO}};
+    buf_text(out, "| the value | root: `safe`, `research` | root: `auto`, `dangerous` | child: "
+                  "`safe`, `research` | child: `auto`, `dangerous` |\n|---|---|---|---|---|\n");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        buf_printf(out, "| %s |", rows[i].text);
+        for (size_t k = 0; k < sizeof columns / sizeof columns[0]; k++) {
+            struct call_facts facts = {columns[k].kind, columns[k].mode, rows[i].group,
+                                       rows[i].place,   WALLS_UP,        NETWORK_NONE,
+                                       ASKER_TERMINAL};
+            print_met(out, rows[i].value, &facts);
+        }
+        buf_text(out, "\n");
+    }
+}
 
 static void print_docs(struct buf *out)
 {
@@ -342,6 +534,9 @@ static void print_docs(struct buf *out)
         buf_text(out, group == GROUP_OTHER ? " tools of MCP servers |\n" : " |\n");
     }
     buf_text(out, docs_rules);
+    buf_text(out, docs_asking);
+    print_asking(out);
+    buf_text(out, docs_rest);
 }
 
 static void docs_modes_says_what_the_tables_say(void **state)
@@ -374,11 +569,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_mode_gives_each_tool_the_permission_of_the_table),
         cmocka_unit_test(an_unknown_mode_is_refused_with_the_list_of_modes),
         cmocka_unit_test(modes_order_from_ci_to_dangerous),
-        cmocka_unit_test(a_child_is_never_asked_for),
-        cmocka_unit_test(a_root_asks_only_on_a_terminal),
+        cmocka_unit_test(every_call_meets_what_the_contract_says_about_asking),
+        cmocka_unit_test(a_wider_value_never_meets_less),
         cmocka_unit_test(ask_user_is_for_a_root_on_a_terminal_alone),
-        cmocka_unit_test(nobody_is_asked_whether_a_question_may_be_asked),
-        cmocka_unit_test(denied_and_hidden_cells_stay_so_for_everybody),
+        cmocka_unit_test(every_other_tool_is_offered_as_its_value_says),
+        cmocka_unit_test(a_refusal_says_what_would_allow_the_call),
+        cmocka_unit_test(who_answers_is_read_as_it_is_written),
         cmocka_unit_test(aliases_are_normalised),
         cmocka_unit_test(a_list_with_a_tool_and_its_alias_has_one_tool),
         cmocka_unit_test(every_tool_of_the_design_is_in_the_table_once),

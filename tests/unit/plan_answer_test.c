@@ -134,6 +134,21 @@ static void a_deployment_needs_approval_whatever_the_planner_says(void **state)
     assert_int_equal(f->plan.steps[1].approval, APPROVAL_NOT_NEEDED);
 }
 
+static void a_number_that_is_too_large_spoils_its_field_alone(void **state)
+{
+    struct fixture *f = *state;
+    answer(f, "{\"steps\":[{\"title\":\"one\",\"estimated_calls\":99999999999999999999999,"
+              "\"max_retries\":1},{\"title\":\"two\",\"estimated_calls\":1e999},"
+              "{\"title\":\"three\",\"estimated_calls\":7,\"working_directory\":\"src\"}]}");
+    assert_int_equal(f->plan.count, 3);
+    check_str(f->plan.steps[0].title, "one");
+    assert_int_equal(f->plan.steps[0].estimated_calls, UNLIMITED);
+    assert_int_equal(f->plan.steps[0].max_retries, 1);
+    assert_int_equal(f->plan.steps[1].estimated_calls, UNLIMITED);
+    assert_int_equal(f->plan.steps[2].estimated_calls, 7);
+    check_str(f->plan.steps[2].working_directory, "src");
+}
+
 static void prerequisites_are_found_by_id_title_and_number(void **state)
 {
     struct fixture *f = *state;
@@ -424,6 +439,7 @@ int main(void)
         TEST(the_seeds_names_and_their_spellings_are_known),
         TEST(types_and_roles_fill_each_other_in),
         TEST(a_deployment_needs_approval_whatever_the_planner_says),
+        TEST(a_number_that_is_too_large_spoils_its_field_alone),
         TEST(prerequisites_are_found_by_id_title_and_number),
         TEST(a_prerequisite_that_is_not_there_is_left_out_and_told),
         TEST(a_step_that_says_nothing_is_left_out_and_numbers_still_count_it),

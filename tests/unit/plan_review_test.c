@@ -97,6 +97,22 @@ static void what_names_no_finding_is_approved_or_no_verdict(void **state)
             fail_msg("%s", none[i]);
 }
 
+static void a_verdict_that_is_null_or_a_number_approves_nothing(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const texts[] = {"{\"approved\":null}",
+                                        "{\"approved\":null,\"findings\":[]}",
+                                        "{\"findings\":[],\"Approved\":null,\"summary\":\"x\"}",
+                                        "{\"approved\":1}", "{\"approved\":\"1\",\"findings\":[]}"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (read_review(f, texts[i]).is == REVIEW_APPROVED)
+            fail_msg("%s", texts[i]);
+    /* What was found beside it still counts. */
+    struct review review = read_review(f, "{\"approved\":null,\"findings\":[\"Paint\"]}");
+    assert_int_equal(review.is, REVIEW_OPEN);
+    assert_int_equal(review.count, 1);
+}
+
 static void findings_are_bounded_and_say_where(void **state)
 {
     struct fixture *f = *state;
@@ -123,6 +139,7 @@ int main(void)
         TEST(every_shape_of_a_finding_gives_the_same),
         TEST(a_yes_that_is_quoted_does_not_hide_a_no),
         TEST(what_names_no_finding_is_approved_or_no_verdict),
+        TEST(a_verdict_that_is_null_or_a_number_approves_nothing),
         TEST(findings_are_bounded_and_say_where),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

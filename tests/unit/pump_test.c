@@ -12,6 +12,7 @@ struct shell {
     uint64_t last_seq;    /* appended, not yet durable */
     struct buf did;       /* "start 0 tool read; abort 1; " */
     int later;            /* how often the pump wanted to go on later */
+    bool unsure;          /* nobody can tell whether the run is still ours */
 };
 
 static void on_append(void *user, struct pump *pump, struct batch *batch, enum urgency urgency)
@@ -42,6 +43,12 @@ static void on_later(void *user, struct pump *pump)
     shell->later++;
 }
 
+static bool on_owns(void *user, struct pump *pump)
+{
+    struct shell *shell = user;
+    return !shell->unsure;
+}
+
 static int setup(void **state)
 {
     void *rig;
@@ -51,7 +58,7 @@ static int setup(void **state)
     shell->rig = rig;
     buf_init(&shell->did, 1 << 16);
     memory_store_init(&shell->log);
-    struct pump_ports ports = {on_append, on_start, on_abort, shell, on_later};
+    struct pump_ports ports = {on_append, on_start, on_abort, shell, on_later, on_owns};
     shell->pump = pump_new(run_new(STR(RIG_RUN)), 1, 0, &ports);
     *state = shell;
     return 0;
@@ -339,11 +346,30 @@ static void what_is_durable_already_needs_no_wait(void **state)
     expect_did(shell, "start 0 prepare write; start 0 tool write; ");
 }
 
+static void nothing_costly_or_outward_starts_while_ownership_is_not_certain(void **state)
+{
+    struct shell *shell = *state;
+    shell->unsure = true;
+    start(shell);
+    durable(shell);
+    expect_did(shell, "");
+    assert_int_equal(pump_held(shell->pump), 1);
+    shell->unsure = false;
+    pump_continue(shell->pump);
+    expect_did(shell, "start 0 model; ");
+    /* What only reads starts all the same. */
+    shell->unsure = true;
+    reply(shell, 0, &read_call, 1);
+    durable(shell);
+    expect_did(shell, "start 0 tool read; ");
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(nothing_costly_or_outward_starts_while_ownership_is_not_certain),
         TEST(a_model_is_not_asked_before_its_request_is_durable),
         TEST(nothing_starts_while_something_that_ended_is_not_yet_dead),
         TEST(a_read_starts_at_once_and_its_batch_may_ride_along),

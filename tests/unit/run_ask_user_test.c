@@ -14,7 +14,7 @@ static void start(struct rig *rig)
 
 static void start_on_a_terminal(struct rig *rig)
 {
-    rig->asker = ASKER_ROOT_TERMINAL;
+    rig->asker = ASKER_TERMINAL;
     start(rig);
 }
 

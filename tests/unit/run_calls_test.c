@@ -79,7 +79,7 @@ static void a_run_that_is_cancelled_in_between_starts_no_more(void **state)
 static void calls_that_wait_for_a_person_are_not_tried_again_and_again(void **state)
 {
     struct rig *rig = *state;
-    rig->asker = ASKER_ROOT_TERMINAL;
+    rig->asker = ASKER_TERMINAL;
     rig->settings.pause_at = 2;
     rig->settings.hard_stop_at = 1000;
     rig_start(rig, "do it");

@@ -274,14 +274,15 @@ static void approve(struct rig *rig, const char *answer)
 {
     char body[256];
     struct str id = rig_call_id(rig, 0, 0);
-    snprintf(body, sizeof body, "{\"agent_no\":0,\"call_id\":\"%.*s\",\"answer\":\"%s\"}",
+    snprintf(body, sizeof body,
+             "{\"agent_no\":0,\"call_id\":\"%.*s\",\"answer\":\"%s\",\"shown\":\"" RIG_SHOWN "\"}",
              STR_FMT(id), answer);
     rig_inbox(rig, "approve", body);
 }
 
 static void ask_for_shell(struct rig *rig)
 {
-    rig->asker = ASKER_ROOT_TERMINAL;
+    rig->asker = ASKER_TERMINAL;
     rig_start(rig, "do it");
     rig_skip(rig);
     CALLS(rig, 0, {"shell", "{\"command\":\"true\"}"});

@@ -340,9 +340,9 @@ static const struct bad bad_calls[] = {
     {"delegate_task", SUBTASK("{\"task\":\"b\",\"depends_on\":1}"), "index of another subtask"},
     {"delegate_task", SUBTASK("{\"task\":\"b\",\"depends_on\":-1}"), "index of another subtask"},
     {"delegate_task", SUBTASK("{\"task\":\"b\",\"depends_on\":2}"), "index of another subtask"},
-    {"delegate_task", SUBTASK("{\"task\":\"b\",\"depends_on\":0.5}"), "index of another subtask"},
-    {"delegate_task", SUBTASK("{\"task\":\"b\",\"depends_on\":-0.5}"), "index of another subtask"},
-    {"delegate_task", SUBTASK("{\"task\":\"b\",\"depends_on\":\"0\"}"), "must be a number"},
+    {"delegate_task", SUBTASK("{\"task\":\"b\",\"depends_on\":0.5}"), "must be a whole number"},
+    {"delegate_task", SUBTASK("{\"task\":\"b\",\"depends_on\":-0.5}"), "must be a whole number"},
+    {"delegate_task", SUBTASK("{\"task\":\"b\",\"depends_on\":\"the first\"}"), "must be a number"},
     {"delegate_task", SUBTASK("{\"task\":\"b\",\"role\":\"tester\"}"), "unknown argument \"role\""},
     {"delegate_task",
      "{\"plan\":\"p\",\"subtasks\":[{\"task\":\"a\",\"depends_on\":2},"
@@ -399,14 +399,14 @@ static void huge_arguments_are_refused(void **state)
     static const struct {
         const char *key;
         size_t bytes;
-    } rows[] = {{"scope", 5000}, {"context", 70000}, {"role", 100000}, {"task", 300000}};
+    } rows[] = {{"scope", 5000}, {"context", 70000}, {"role", 100000}, {"task", 1100000}};
     struct rig *rig = *state;
     rig_open_doors(rig);
     rig->settings.models[0].max_context_tokens = 1000000; /* nothing is compacted in between */
     rig_start(rig, "do it");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct buf arguments;
-        buf_init(&arguments, 1 << 20);
+        buf_init(&arguments, 2 << 20);
         buf_printf(&arguments, "{\"tasks\":[{%s\"%s\":\"",
                    strcmp(rows[i].key, "task") == 0 ? "" : "\"task\":\"x\",", rows[i].key);
         for (size_t n = 0; n < rows[i].bytes; n++)

@@ -30,7 +30,7 @@ int rig_setup(void **state)
     rig->folded = run_new(STR(RIG_RUN));
     rig->now = RIG_START;
     rig->epoch = 1;
-    rig->asker = ASKER_ROOT;
+    rig->asker = ASKER_NOBODY;
     settings_init(&rig->settings);
     rig->model = (struct model_settings){.name = STR("m"),
                                          .provider = STR("p"),
@@ -80,14 +80,14 @@ static void check_log(struct rig *rig)
     struct err err = ERR_INIT;
     if (rig->store.count == 0)
         return;
-    if (verify_run(&rig->store.store, STR(RIG_RUN), STR_NONE, &report, &err) != 0 ||
-        report.problem[0] != '\0')
-        fail_msg("verify: event %llu: %s%s", (unsigned long long)report.bad_seq, report.problem,
-                 err.message);
+    if (verify_log(&rig->store.store, STR(RIG_RUN), STR_NONE, &report, &err) != 0 ||
+        report.findings[0].text[0] != '\0')
+        fail_msg("verify: event %llu: %s%s", (unsigned long long)report.bad_seq,
+                 report.findings[0].text, err.message);
     if (replay_run(&rig->store.store, STR(RIG_RUN), &report, &err) != 0 ||
-        report.problem[0] != '\0')
-        fail_msg("replay: event %llu: %s%s", (unsigned long long)report.bad_seq, report.problem,
-                 err.message);
+        report.findings[0].text[0] != '\0')
+        fail_msg("replay: event %llu: %s%s", (unsigned long long)report.bad_seq,
+                 report.findings[0].text, err.message);
 }
 
 int rig_teardown(void **state)
@@ -134,6 +134,15 @@ static void compare_with_fold(struct rig *rig)
     buf_release(&folded);
 }
 
+static void check_waits(const struct rig *rig)
+{
+    struct buf who;
+    buf_init(&who, 4096);
+    if (run_waits_for_nobody(rig->run, &who))
+        fail_msg("the run cannot end: %.*s", STR_FMT(buf_view(&who)));
+    buf_release(&who);
+}
+
 static void take_effect(struct rig *rig, const struct effect *effect)
 {
     rig->effects =
@@ -159,6 +168,7 @@ void rig_input(struct rig *rig, struct input *input)
         memory_store_commit(&rig->store, batch);
         fold_batch(rig, batch);
         compare_with_fold(rig);
+        check_waits(rig);
     }
     for (size_t i = 0; i < decision.effect_count; i++)
         take_effect(rig, &decision.effects[i]);
@@ -187,7 +197,9 @@ void rig_start(struct rig *rig, const char *task)
     jw_ktext(&w, "workspace_id", "w");
     jw_ktext(&w, "workspace_path", "/project");
     jw_ktext(&w, "task", task);
-    jw_ktext(&w, "asker", rig->asker == ASKER_ROOT_TERMINAL ? "terminal" : "nobody");
+    jw_ktext(&w, "asker", asker_text(rig->asker));
+    if (rig->walls != NULL)
+        jw_ktext(&w, "walls", rig->walls);
     jw_key(&w, "settings");
     settings_print(&rig->settings, &w);
     if (rig->plan != NULL)
@@ -363,6 +375,14 @@ void rig_pass(struct rig *rig, int64_t ms)
     }
 }
 
+void rig_sleep(struct rig *rig, int64_t ms)
+{
+    struct input input = {.kind = INPUT_SLEPT, .slept_ms = ms};
+    rig->slept += ms;
+    rig_input(rig, &input);
+}
+
+/* alive_at is wall time, and so is the time of the next owner. */
 static void crash(struct rig *rig, int64_t alive_at, int64_t downtime_ms)
 {
     struct err err = ERR_INIT;
@@ -370,9 +390,14 @@ static void crash(struct rig *rig, int64_t alive_at, int64_t downtime_ms)
     run_free(rig->folded);
     assert_int_equal(fold_run(&rig->store.store, STR(RIG_RUN), &rig->run, &err), 0);
     assert_int_equal(fold_run(&rig->store.store, STR(RIG_RUN), &rig->folded, &err), 0);
-    rig->now += downtime_ms;
-    struct input input = {
-        .kind = INPUT_RESUME, .owner = STR("next"), .epoch = ++rig->epoch, .alive_at = alive_at};
+    rig->now += rig->slept + downtime_ms;
+    rig->slept = 0;
+    struct input input = {.kind = INPUT_RESUME,
+                          .owner = STR("next"),
+                          .epoch = ++rig->epoch,
+                          .alive_at = alive_at,
+                          .broken = rig->broken,
+                          .asker = str_from(asker_text(rig->asker))};
     rig_input(rig, &input);
 }
 
@@ -384,7 +409,7 @@ void rig_crash(struct rig *rig, int64_t downtime_ms)
 void rig_crash_later(struct rig *rig, int64_t alive_ms, int64_t downtime_ms)
 {
     rig->now += alive_ms;
-    crash(rig, rig->now, downtime_ms);
+    crash(rig, rig->now + rig->slept, downtime_ms);
 }
 
 /* --- what was decided ------------------------------------------------------------------------------ */

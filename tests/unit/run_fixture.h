@@ -1,5 +1,5 @@
 /* A rig for the core: one run, inputs by hand, and what was decided as text. No pump, no clock, no files. After every decision the
- * printed events are folded into a second run, which must be equal; when the rig is taken down, the whole log is verified and
+ * printed events are folded into a second run, which must be equal, and nobody may wait for nobody; when the rig is taken down, the whole log is verified and
  * replayed. Every helper fails the running test by itself. */
 #ifndef CADRE_TESTS_UNIT_RUN_FIXTURE_H
 #define CADRE_TESTS_UNIT_RUN_FIXTURE_H
@@ -11,6 +11,9 @@
 #define RIG_RUN "01RGRGRGRGRGRGRGRGRGRGRGRG"
 #define RIG_START 1700000000000
 
+/* A hash of what a question showed: a yes to a call names one. */
+#define RIG_SHOWN "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
 struct rig {
     struct run *run, *folded;
     struct memory_store store; /* the log */
@@ -20,12 +23,15 @@ struct rig {
     struct effect *effects; /* strings live in the arena */
     size_t effect_count, effect_capacity, effect_mark;
     int64_t now, inbox_id;
+    int64_t slept; /* how far `now` is behind wall time */
     uint64_t epoch;
     /* What the run starts with; change it before rig_start. */
     struct settings settings;
+    enum broken_tries broken; /* what whoever resumes the run says of them */
     struct model_settings model;
-    enum asker asker;
-    const char *plan; /* JSON: the root carries this out and asks no model; NULL: it asks */
+    enum asker asker;  /* of the present owner; change it before rig_crash too */
+    const char *walls; /* NULL: not told */
+    const char *plan;  /* JSON: the root carries this out and asks no model; NULL: it asks */
 };
 
 /* Setup and teardown for cmocka; the state is the rig. */
@@ -78,6 +84,8 @@ void rig_left(struct rig *rig, uint32_t agent_no, const char *how);
 
 /* Lets time pass and then fires every deadline that has passed. */
 void rig_pass(struct rig *rig, int64_t ms);
+/* The machine sleeps for so long: the run's time stands still, and the run is told. */
+void rig_sleep(struct rig *rig, int64_t ms);
 /* The process ends and another takes the log over, so much later. */
 void rig_crash(struct rig *rig, int64_t downtime_ms);
 /* The same, when it is known that the process lived on for alive_ms. */

@@ -175,6 +175,8 @@ static void a_window_that_does_not_explain_the_refusal_is_not_believed(void **st
 static void a_server_that_refuses_every_length_is_not_asked_for_ever(void **state)
 {
     struct rig *rig = *state;
+    /* Few tools, so that there is something left to leave out at every refusal. */
+    rig->settings.mode = MODE_PLAN;
     start_wide(rig);
     for (int i = 0; i < 12; i++)
         read_bytes(rig, 0, i, FILE_BYTES);
@@ -231,7 +233,8 @@ static void what_cannot_fit_is_an_error_that_names_both_sizes(void **state)
     refuse(rig, 0, 4096, -1);
     assert_int_equal(run_outcome(rig->run), OUTCOME_ERROR);
     rig_contains(rig_last(rig, 0, EVENT_RUN_FAILED)->error, sizes);
-    rig_contains(rig_last(rig, 0, EVENT_RUN_FAILED)->error, "may have 4096");
+    rig_contains(rig_last(rig, 0, EVENT_RUN_FAILED)->error,
+                 "may have 4096 (the model's window: llm.models.");
 }
 
 static void a_result_that_was_never_sent_is_cut_where_nothing_else_can_go(void **state)
@@ -337,6 +340,51 @@ static void a_masked_context_books_what_is_new_and_no_more(void **state)
     assert_int_equal(rig_agent(rig, 0)->account.spent.tokens - before, 3000 / 3 + 20);
 }
 
+#define MESSAGES 64
+
+struct shrunk {
+    int64_t tokens;  /* by how much the root's known context shrank */
+    int64_t eighths; /* an eighth of the bytes of each result that was left out */
+};
+
+/* Folds the log up to the first agent.masked, and that one as an event of this version. */
+static struct shrunk folded_mask(const struct rig *rig, uint16_t version)
+{
+    struct err err = ERR_INIT;
+    struct run *run = run_new(STR(RIG_RUN));
+    struct shrunk shrunk = {0};
+    size_t i = 0, lengths[MESSAGES] = {0};
+    for (; rig->events[i]->type != EVENT_AGENT_MASKED; i++)
+        assert_int_equal(run_apply(run, rig->events[i], &err), 0);
+    const struct agent *root = run_agent(run, 0);
+    assert_true(root->message_count <= MESSAGES);
+    for (size_t k = 0; k < root->message_count; k++)
+        lengths[k] = root->messages[k].text.n;
+    int64_t before = root->context_known;
+    struct event event = *rig->events[i];
+    event.version = version;
+    assert_int_equal(run_apply(run, &event, &err), 0);
+    shrunk.tokens = before - root->context_known;
+    for (size_t k = 0; k < root->booked; k++)
+        shrunk.eighths += (int64_t)(lengths[k] - root->messages[k].text.n) / 8;
+    run_free(run);
+    return shrunk;
+}
+
+static void a_masking_in_an_older_log_takes_off_what_its_rules_took_off(void **state)
+{
+    struct rig *rig = *state;
+    start_wide(rig);
+    for (int i = 0; i < 8; i++)
+        read_bytes(rig, 0, i, FILE_BYTES);
+    int64_t sent = estimate_of(rig, 0);
+    refuse(rig, 0, sent * 9 / 10, sent);
+    struct shrunk now = folded_mask(rig, 3), older = folded_mask(rig, 2);
+    assert_true(older.eighths > 0);
+    assert_int_equal(older.tokens, older.eighths);
+    assert_true(now.tokens > older.tokens);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +404,7 @@ int main(void)
         RIG_TEST(a_pool_moves_on_only_when_the_rounds_of_one_model_are_used_up),
         RIG_TEST(a_compacted_context_books_no_token_twice),
         RIG_TEST(a_masked_context_books_what_is_new_and_no_more),
+        RIG_TEST(a_masking_in_an_older_log_takes_off_what_its_rules_took_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -219,6 +219,131 @@ static void a_request_that_was_admitted_counts_again(void **state)
     assert_int_equal(rig_agent(rig, 0)->stopping, OUTCOME_TIMEOUT);
 }
 
+/* --- money ---------------------------------------------------------------------------------- */
+
+/* The server takes the request and closes the connection: it may have been worked on, so it counts. */
+static void broken(struct rig *rig, uint32_t no)
+{
+    struct model_failure failure = failure_of(ERR_RETRY, 0, "closed without an answer");
+    rig_failure(rig, no, &failure);
+}
+
+static void break_on(struct rig *rig)
+{
+    for (int i = 0; i < 2000 && run_state(rig->run) == RUN_RUNNING; i++) {
+        if (rig_agent(rig, 0)->phase == PHASE_ASKING)
+            broken(rig, 0);
+        else
+            rig_pass(rig, run_deadline(rig->run) - rig->now);
+    }
+}
+
+static void tries_that_break_park_the_run_before_they_use_up_its_budget(void **state)
+{
+    struct rig *rig = *state;
+    rig->settings.root.tokens = 20000;
+    answered_once(rig);
+    int64_t answered = rig_agent(rig, 0)->account.spent.tokens, began = rig->now;
+    break_on(rig);
+    assert_int_equal(run_state(rig->run), RUN_PARKED);
+    assert_true(rig->now - began < PATIENCE);
+    check_str(rig_last(rig, 0, EVENT_RUN_PARKED)->kind, "broken");
+    rig_contains(rig_last(rig, 0, EVENT_RUN_PARKED)->reason, "closed without an answer");
+    int64_t spent = rig_agent(rig, 0)->account.spent.tokens;
+    assert_true(spent > answered && spent <= 20000);
+    assert_int_equal(rig_agent(rig, 0)->turns, TURNS_FREE);
+    /* Going on alone changes nothing of that. */
+    rig_crash(rig, MINUTE);
+    assert_int_equal(run_state(rig->run), RUN_PARKED);
+    assert_int_equal(rig_agent(rig, 0)->account.spent.tokens, spent);
+    rig->broken = BROKEN_FORGIVEN;
+    rig_crash(rig, MINUTE);
+    assert_int_equal(rig_agent(rig, 0)->account.spent.tokens, answered);
+    assert_int_equal(rig_agent(rig, 0)->phase, PHASE_ASKING);
+    rig_say(rig, 0, "done");
+    assert_int_equal(run_state(rig->run), RUN_COMPLETED);
+}
+
+static void one_or_two_tries_that_broke_are_spent_like_others(void **state)
+{
+    struct rig *rig = *state;
+    rig->settings.root.tokens = 3500;
+    answered_once(rig);
+    for (int i = 0; i < 2 && rig_agent(rig, 0)->turns == TURNS_FREE; i++) {
+        broken(rig, 0);
+        rig_pass(rig, MINUTE);
+    }
+    assert_int_equal(rig_agent(rig, 0)->account.broken.tokens, 0);
+    assert_int_equal(rig_agent(rig, 0)->turns, TURNS_LAST);
+    assert_int_equal(run_state(rig->run), RUN_RUNNING);
+}
+
+static void tries_of_an_answered_request_stay_spent_and_do_not_park(void **state)
+{
+    struct rig *rig = *state;
+    rig->settings.root.tokens = 20000;
+    answered_once(rig);
+    for (int i = 0; i < 3; i++) {
+        broken(rig, 0);
+        rig_pass(rig, MINUTE);
+    }
+    assert_true(rig_agent(rig, 0)->account.broken.tokens > 0);
+    CALLS(rig, 0, {"read", "{\"path\":\"b\"}"});
+    assert_int_equal(rig_agent(rig, 0)->account.broken.tokens, 0);
+    int64_t spent = rig_agent(rig, 0)->account.spent.tokens;
+    rig->broken = BROKEN_FORGIVEN;
+    rig_inbox(rig, "park", "{}");
+    rig_crash(rig, MINUTE);
+    assert_int_equal(rig_agent(rig, 0)->account.spent.tokens, spent);
+}
+
+/* --- what is out when the run parks ---------------------------------------------------------- */
+
+static void park_with_a_request_out(struct rig *rig)
+{
+    rig->settings.root.tokens = 20000;
+    answered_once(rig);
+    rig_inbox(rig, "park", "{}");
+    assert_int_equal(run_state(rig->run), RUN_PARKED);
+    (void)rig_effect(rig, 0, EFFECT_ABORT);
+}
+
+static void a_request_that_never_left_costs_a_parked_run_nothing(void **state)
+{
+    struct rig *rig = *state;
+    park_with_a_request_out(rig);
+    int64_t spent = rig_agent(rig, 0)->account.spent.tokens;
+    struct model_failure failure = failure_of(ERR_CANCELLED, 0, "aborted");
+    struct input input = {.kind = INPUT_FAILURE,
+                          .call_id = rig_effect(rig, 0, EFFECT_MODEL)->call_id,
+                          .failure = &failure,
+                          .sent = REQUEST_UNSENT};
+    rig_skip(rig);
+    rig_input(rig, &input);
+    rig_expect(rig, "0 model.failed, 0 budget.settled");
+    check_str(rig_last(rig, 0, EVENT_MODEL_FAILED)->sent, "no");
+    assert_int_equal(rig_agent(rig, 0)->account.reserved.tokens, 0);
+    assert_int_equal(run_state(rig->run), RUN_PARKED);
+    rig_crash(rig, MINUTE);
+    assert_int_equal(rig_agent(rig, 0)->account.spent.tokens, spent);
+    assert_int_equal(rig_agent(rig, 0)->phase, PHASE_ASKING);
+}
+
+static void an_answer_to_a_parked_run_is_booked_as_it_was_reported(void **state)
+{
+    struct rig *rig = *state;
+    struct model_reply reply = {.text = STR("done"), .usage = {100, -1, -1, 20, -1}};
+    park_with_a_request_out(rig);
+    int64_t spent = rig_agent(rig, 0)->account.spent.tokens;
+    rig_reply(rig, 0, &reply);
+    assert_int_equal(run_state(rig->run), RUN_PARKED);
+    check_str(rig_last(rig, 0, EVENT_MODEL_FAILED)->class, "cancelled");
+    int64_t booked = rig_agent(rig, 0)->account.spent.tokens - spent;
+    assert_true(booked > 0 && booked <= 120);
+    rig_crash(rig, MINUTE);
+    assert_int_equal(rig_agent(rig, 0)->phase, PHASE_ASKING);
+}
+
 /* --- pools ---------------------------------------------------------------------------------- */
 
 /* Three models of three providers, in a pool. */
@@ -359,6 +484,11 @@ int main(void)
         RIG_TEST(status_500_with_another_body_or_for_another_request_starts_the_count_anew),
         RIG_TEST(a_request_that_waits_for_admission_uses_up_no_time_and_parks_with_patience),
         RIG_TEST(a_request_that_was_admitted_counts_again),
+        RIG_TEST(tries_that_break_park_the_run_before_they_use_up_its_budget),
+        RIG_TEST(one_or_two_tries_that_broke_are_spent_like_others),
+        RIG_TEST(tries_of_an_answered_request_stay_spent_and_do_not_park),
+        RIG_TEST(a_request_that_never_left_costs_a_parked_run_nothing),
+        RIG_TEST(an_answer_to_a_parked_run_is_booked_as_it_was_reported),
         RIG_TEST(a_model_that_cannot_be_reached_is_left_out_for_five_minutes_by_all_agents),
         RIG_TEST(a_model_with_a_wrong_key_is_left_out_for_the_run),
         RIG_TEST(a_filtered_prompt_does_not_leave_its_model_out),

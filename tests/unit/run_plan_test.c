@@ -361,7 +361,9 @@ static void a_step_that_had_no_money_to_begin_has_failed(void **state)
     rig->settings.root.tokens = 100;
     plan_rig_sketch(rig, "a; b <a");
     plan_rig_is(rig, "a", "failed");
-    check_str(plan_rig_step(rig, "a")->reason, "the budget is used up");
+    rig_contains(plan_rig_step(rig, "a")->reason,
+                 "the budget is used up: 50 tokens, its part of what the run had (budget.tokens); "
+                 "another request and a last answer need ");
     plan_rig_is(rig, "b", "skipped");
     check_str(rig_last(rig, 0, EVENT_RUN_FAILED)->error, "not all steps of the plan were done");
 }
@@ -376,8 +378,9 @@ static void a_step_that_used_its_budget_up_is_completed_and_says_so(void **state
     }
     plan_rig_say(rig, "a", "as far as I got");
     plan_rig_is(rig, "a", "completed");
-    rig_contains(rig_last(rig, 0, EVENT_RUN_COMPLETED)->response,
-                 "- [completed] Title of a: the budget is used up");
+    rig_contains(
+        rig_last(rig, 0, EVENT_RUN_COMPLETED)->response,
+        "- [completed] Title of a: the budget is used up: 15 tool calls (its role researcher)");
 }
 
 static void a_planner_without_money_is_no_plan_of_one_step(void **state)
@@ -386,7 +389,9 @@ static void a_planner_without_money_is_no_plan_of_one_step(void **state)
     rig->settings.root.tokens = 100;
     plan_rig_start(rig, "");
     assert_int_equal(rig_count(rig, EVENT_PLAN_MADE), 0);
-    check_str(rig_last(rig, 0, EVENT_RUN_FAILED)->error, "Planning failed: the budget is used up");
+    rig_contains(rig_last(rig, 0, EVENT_RUN_FAILED)->error,
+                 "Planning failed: the budget is used up: 100 tokens, its part of what the run had "
+                 "(budget.tokens); another request and a last answer need ");
 }
 
 /* --- stops --------------------------------------------------------------------------------------------------------- */

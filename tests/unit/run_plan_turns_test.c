@@ -29,7 +29,39 @@ static void a_question_names_the_step(void **state)
     const struct effect *asked = rig_effect(rig, 0, EFFECT_ASK);
     check_str(asked->tool, "plan");
     rig_contains(asked->arguments, "\"step\":\"a\",\"title\":\"Title of a\"");
+    rig_contains(asked->arguments, "\"role\":\"executor\",\"tools\":[");
+    rig_contains(asked->arguments, "\"checks\":[]");
     assert_int_equal(asked->class, EFFECT_OUTWARD);
+}
+
+static void a_question_says_which_checks_will_run_and_who_set_them(void **state)
+{
+    struct rig *rig = *state;
+    struct str commands[] = {STR("make lint"), STR("make test")};
+    struct role_checks checks[] = {{STR("executor"), {LIST_SET, commands, 2}}};
+    rig->settings.role_checks = checks;
+    rig->settings.role_checks_count = 1;
+    plan_rig_sketch(rig, "a own=src approval");
+    const struct effect *asked = rig_effect(rig, 0, EFFECT_ASK);
+    rig_contains(asked->arguments, "\"owns\":[\"src");
+    rig_contains(asked->arguments, "\"checks\":[\"make lint\",\"make test\"],"
+                                   "\"checks_from\":\"roles.executor.outputs.checks\"");
+}
+
+static void what_a_steps_question_shows_is_logged_with_its_place(void **state)
+{
+    struct rig *rig = *state;
+    plan_rig_sketch(rig, "a own=a approval");
+    struct input input = {.kind = INPUT_SHOWN,
+                          .call_id = rig_effect(rig, 0, EFFECT_ASK)->call_id,
+                          .shown = STR(RIG_SHOWN),
+                          .preview = STR("{\"parts\":[]}")};
+    rig_skip(rig);
+    rig_input(rig, &input);
+    rig_expect(rig, "0 permission.shown");
+    assert_int_equal(rig_last(rig, 0, EVENT_PERMISSION_SHOWN)->item, 0);
+    rig_input(rig, &input);
+    rig_expect(rig, "");
 }
 
 static void a_no_denies_the_step_and_skips_what_needs_it(void **state)
@@ -362,6 +394,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RIG_TEST(an_approval_blocks_its_own_branch_alone),
         RIG_TEST(a_question_names_the_step),
+        RIG_TEST(a_question_says_which_checks_will_run_and_who_set_them),
+        RIG_TEST(what_a_steps_question_shows_is_logged_with_its_place),
         RIG_TEST(a_no_denies_the_step_and_skips_what_needs_it),
         RIG_TEST(an_answer_counts_once_and_for_its_own_step),
         RIG_TEST(nobody_who_answers_in_time_is_a_no),

@@ -111,16 +111,17 @@ static void a_prepared_write_is_settled_by_looking_at_the_file(void **state)
 
 static void shell_question(struct rig *rig)
 {
-    rig->asker = ASKER_ROOT_TERMINAL;
+    rig->asker = ASKER_TERMINAL;
     rig_start(rig, "do it");
     CALLS(rig, 0, {"shell", "{\"command\":\"true\"}"});
 }
 
 static void say_yes(struct rig *rig)
 {
-    char body[128];
+    char body[256];
     struct str id = rig_call_id(rig, 0, 0);
-    snprintf(body, sizeof body, "{\"agent_no\":0,\"call_id\":\"%.*s\",\"answer\":\"yes\"}",
+    snprintf(body, sizeof body,
+             "{\"agent_no\":0,\"call_id\":\"%.*s\",\"answer\":\"yes\",\"shown\":\"" RIG_SHOWN "\"}",
              STR_FMT(id));
     rig_inbox(rig, "approve", body);
 }
@@ -131,7 +132,7 @@ static void an_open_question_is_put_again(void **state)
     shell_question(rig);
     rig_skip(rig);
     rig_crash(rig, HOUR);
-    rig_expect(rig, "0 run.resumed");
+    rig_expect(rig, "0 run.resumed, 0 permission.asked");
     rig_expect_effects(rig, "0 ask shell");
     say_yes(rig);
     rig_expect_effects(rig, "0 tool shell");
@@ -268,6 +269,83 @@ static void a_sign_of_life_before_the_last_event_gives_nothing_back(void **state
     assert_int_equal(rig_agent(rig, 0)->timers[TIMER_WALL], rig->now + 6000);
 }
 
+/* --- a machine that sleeps ------------------------------------------------------------------------- */
+
+static void a_sleep_is_logged_and_moves_no_deadline(void **state)
+{
+    struct rig *rig = *state;
+    rig->settings.root.wall_ms = 10000;
+    rig_start(rig, "do it");
+    rig_skip(rig);
+    rig_pass(rig, 4000);
+    rig_sleep(rig, HOUR);
+    rig_expect(rig, "0 run.slept");
+    assert_int_equal(rig_last(rig, 0, EVENT_RUN_SLEPT)->slept_ms, HOUR);
+    rig_pass(rig, 5999);
+    rig_expect_nothing(rig);
+    rig_pass(rig, 1);
+    rig_expect(rig, "0 timer.fired, 0 agent.stopping");
+}
+
+static void a_sleep_before_a_crash_is_not_the_agents_time(void **state)
+{
+    struct rig *rig = *state;
+    rig->settings.root.wall_ms = 10000;
+    rig_start(rig, "do it"); /* a request is out all the time */
+    rig_pass(rig, 1000);
+    rig_sleep(rig, HOUR);
+    rig_pass(rig, 1000);
+    rig_sleep(rig, 2 * HOUR);
+    rig_crash_later(rig, 4000, HOUR);
+    rig_skip(rig);
+    rig_pass(rig, 3999);
+    rig_expect_nothing(rig);
+    rig_pass(rig, 1);
+    rig_expect(rig, "0 timer.fired, 0 agent.stopping");
+}
+
+static void a_sleep_counts_for_the_owner_that_slept_alone(void **state)
+{
+    struct rig *rig = *state;
+    rig->settings.root.wall_ms = 10000;
+    rig_start(rig, "do it");
+    rig_sleep(rig, HOUR);
+    rig_crash_later(rig, 2000, HOUR);
+    rig_crash_later(rig, 2000, HOUR); /* the second owner did not sleep */
+    rig_skip(rig);
+    assert_int_equal(rig_agent(rig, 0)->timers[TIMER_WALL], rig->now + 6000);
+}
+
+static void a_pause_that_a_server_asked_for_after_a_sleep_is_waited_out(void **state)
+{
+    struct rig *rig = *state;
+    struct model_failure failure = {.class = ERR_RETRY,
+                                    .http_status = 429,
+                                    .retry_after_ms = 9000,
+                                    .message = STR("slow down"),
+                                    .usage = USAGE_NONE};
+    rig_start(rig, "do it");
+    rig_sleep(rig, HOUR);
+    rig_failure(rig, 0, &failure); /* after the sleep: the server begins to count now */
+    rig_skip(rig);
+    rig_crash(rig, 8000);
+    rig_expect(rig, "0 run.resumed");
+    rig_pass(rig, 999);
+    rig_expect_nothing(rig);
+    rig_pass(rig, 1);
+    rig_expect(rig, "0 timer.fired, 0 model.requested");
+}
+
+static void a_sleep_of_no_time_is_not_logged(void **state)
+{
+    struct rig *rig = *state;
+    rig_start(rig, "do it");
+    rig_skip(rig);
+    rig_sleep(rig, 0);
+    rig_sleep(rig, -1);
+    rig_expect_nothing(rig);
+}
+
 /* --- a stop that a crash interrupts ---------------------------------------------------------------- */
 
 static void a_stop_is_carried_through(void **state)
@@ -331,6 +409,11 @@ int main(void)
         RIG_TEST(a_prepared_write_of_a_stopped_agent_is_settled_before_it_ends),
         RIG_TEST(time_in_which_the_last_owner_lived_counts),
         RIG_TEST(a_sign_of_life_before_the_last_event_gives_nothing_back),
+        RIG_TEST(a_sleep_is_logged_and_moves_no_deadline),
+        RIG_TEST(a_sleep_before_a_crash_is_not_the_agents_time),
+        RIG_TEST(a_sleep_counts_for_the_owner_that_slept_alone),
+        RIG_TEST(a_pause_that_a_server_asked_for_after_a_sleep_is_waited_out),
+        RIG_TEST(a_sleep_of_no_time_is_not_logged),
         RIG_TEST(resuming_an_ended_run_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

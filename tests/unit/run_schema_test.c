@@ -139,7 +139,10 @@ static void in_the_last_turn_a_mismatch_is_an_error_at_once(void **state)
     rig_contains(told(rig, 1), "Answer now with one JSON value that matches the schema");
     rig_say(rig, 1, "I am not done");
     check_str(failed(rig)->outcome, "error");
-    rig_contains(failed(rig)->error, "the budget is used up; the answer does not match");
+    rig_contains(
+        failed(rig)->error,
+        "the budget is used up: 1 tool call (max_tool_calls of its call); the answer does not "
+        "match");
     check_str(failed(rig)->response, "I am not done");
 }
 

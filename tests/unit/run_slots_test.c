@@ -18,7 +18,7 @@ static uint32_t next(const struct run *run)
 static void who_gave_up_its_place_stands_at_the_end_when_it_comes_again(void **state)
 {
     struct agent one = {.no = 1}, two = {.no = 2};
-    struct agent *agents[] = {NULL, &one, &two};
+    const struct agent *agents[] = {NULL, &one, &two};
     struct run run = {.agents = agents, .agent_count = 3};
     slot_enqueue(&run, &one, 10);
     slot_enqueue(&run, &two, 11);

@@ -263,6 +263,25 @@ static void a_child_with_open_children_cannot_end(void **state)
     refused(rig->run, &event);
 }
 
+static void a_sleep_is_the_runs_and_has_a_length(void **state)
+{
+    struct run *run = with_a_child(*state);
+    struct err err = ERR_INIT;
+    struct event event = next_event(run, 0, EVENT_RUN_SLEPT);
+    refused(run, &event);
+    event.slept_ms = -1;
+    refused(run, &event);
+    event.slept_ms = 1000;
+    event.agent_no = 1;
+    refused(run, &event);
+    event.agent_no = 0;
+    assert_int_equal(run_apply(run, &event, &err), 0);
+    event = next_event(run, 0, EVENT_RUN_SLEPT);
+    event.slept_ms = INT64_MAX; /* with the first, more than a number holds */
+    refused(run, &event);
+    run_free(run);
+}
+
 static void nothing_follows_the_end_of_a_run(void **state)
 {
     struct rig *rig = *state;
@@ -288,6 +307,7 @@ int main(void)
         RIG_TEST(all_other_events_change_no_row),
         RIG_TEST(events_are_dense_and_of_known_agents),
         RIG_TEST(a_child_with_open_children_cannot_end),
+        RIG_TEST(a_sleep_is_the_runs_and_has_a_length),
         RIG_TEST(nothing_follows_the_end_of_a_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

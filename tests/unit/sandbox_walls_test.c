@@ -114,6 +114,45 @@ static void a_repository_that_a_command_makes_is_moved_aside(void **state)
     assert_true(sandbox_room_exists(room, "sub/.git-from-a-command-2"));
 }
 
+/* git knows a directory of any name by what is in it. */
+static void a_bare_repository_that_a_command_makes_is_no_longer_one(void **state)
+{
+    struct sandbox_room *room = *state;
+    assert_int_equal(
+        sandbox_room_run(room,
+                         "git init -q --bare a/b.c && git init -q d && mkdir -p e/f && echo "
+                         "'ref: refs/heads/x' > e/f/HEAD && echo ../../a/b.c > e/f/commondir"),
+        0);
+    assert_non_null(strstr(room->outcome.aside, "; so were 2 more"));
+    sandbox_room_outside(room,
+                         "cd '%s' && for d in a/b.c d d/.git-from-a-command e/f; do (cd $d && "
+                         "! GIT_CEILING_DIRECTORIES='%s' git rev-parse --git-dir 2> /dev/null) || "
+                         "exit 1; done; test -f a/b.c/HEAD-from-a-command",
+                         room->workspace, room->place);
+}
+
+/* The workspace itself, too. */
+static void a_layout_in_the_root_is_broken_up(void **state)
+{
+    struct sandbox_room *room = *state;
+    sandbox_room_outside(room, "cd '%s' && mkdir objects refs", room->workspace);
+    assert_int_equal(sandbox_room_run(room, "echo 'ref: refs/heads/x' > HEAD; echo > config"), 0);
+    assert_non_null(strstr(room->outcome.aside, "it made a repository in ., which was moved aside: "
+                                                "HEAD is now HEAD-from-a-command"));
+    assert_false(sandbox_room_exists(room, "HEAD"));
+}
+
+static void a_bare_repository_that_was_there_is_read_only(void **state)
+{
+    struct sandbox_room *room = *state;
+    sandbox_room_outside(room, "git init -q --bare '%s/vendor/x'", room->workspace);
+    assert_int_not_equal(sandbox_room_run(room, "echo x >> vendor/x/config"), 0);
+    assert_int_not_equal(sandbox_room_run(room, "mv vendor/x/HEAD vendor/x/old"), 0);
+    assert_int_equal(sandbox_room_run(room, "cat vendor/x/HEAD > copy && touch vendor/file"), 0);
+    assert_string_equal(room->outcome.aside, "");
+    assert_true(sandbox_room_exists(room, "vendor/x/HEAD"));
+}
+
 /* Its path was known, the directory that stands there now was not. */
 static void a_repository_in_place_of_another_is_moved_aside(void **state)
 {
@@ -365,55 +404,6 @@ static void with_the_switch_off_it_runs_there_and_says_so(void **state)
 
 /* --- fewer walls ------------------------------------------------------------------------------------------------------------- */
 
-static void without_namespaces_landlock_still_guards_files(void **state)
-{
-    struct sandbox_room *room = *state;
-    char script[1024];
-    sandbox_room_outside(room, "cd '%s' && mkdir other workspace/src && echo x > other/secret",
-                         room->place);
-    BARE(room);
-    room->write_paths[0] = STR("src");
-    assert_int_equal(
-        sandbox_room_run(room, "touch src/x \"$TMPDIR/x\" \"$HOME/x\" && ls . >/dev/null"), 0);
-    snprintf(script, sizeof script,
-             "cat '%s/other/secret' || touch x || touch /tmp/cadre-x || head -c 1 /etc/shadow",
-             room->place);
-    assert_int_not_equal(sandbox_room_run(room, script), 0);
-}
-
-static void without_namespaces_no_network_means_none(void **state)
-{
-    struct sandbox_room *room = *state;
-    BARE(room);
-    assert_int_equal(sandbox_room_run(room, "perl -e 'exit(socket(S, 2, 1, 0) ? 0 : 1)'"), 1);
-    room->walls.network = SANDBOX_NET_FULL;
-    assert_int_equal(sandbox_room_run(room, "perl -e 'exit(socket(S, 2, 1, 0) ? 0 : 1)'"), 0);
-}
-
-static void without_namespaces_daemons_die_too(void **state)
-{
-    struct sandbox_room *room = *state;
-    BARE(room);
-    assert_int_equal(
-        sandbox_room_run(room,
-                         "(setsid flock -x alive sh -c 'echo > ready; sleep 600' >/dev/null 2>&1 "
-                         "&) & while [ ! -e ready ]; do sleep 0.01; done"),
-        0);
-    sandbox_room_outside(room, "flock -n '%s/alive' true", room->workspace);
-}
-
-static void a_store_in_the_workspace_cannot_be_hidden_without_namespaces(void **state)
-{
-    struct sandbox_room *room = *state;
-    char store[300];
-    snprintf(store, sizeof store, "%s/store", room->workspace);
-    BARE(room);
-    room->hidden[0] = str_from(store);
-    room->walls.hidden_count = 1;
-    assert_int_equal(sandbox_room_try(room, "true"), -1);
-    assert_int_equal(room->err.class, ERR_DENIED);
-}
-
 static void the_root_of_the_machine_is_no_workspace(void **state)
 {
     struct sandbox_room *room = *state;
@@ -453,6 +443,9 @@ int main(void)
         ROOM(a_missing_path_that_nobody_used_is_gone_again),
         ROOM(a_repository_at_any_depth_is_read_only),
         ROOM(a_repository_that_a_command_makes_is_moved_aside),
+        ROOM(a_bare_repository_that_a_command_makes_is_no_longer_one),
+        ROOM(a_layout_in_the_root_is_broken_up),
+        ROOM(a_bare_repository_that_was_there_is_read_only),
         ROOM(a_repository_in_place_of_another_is_moved_aside),
         ROOM(a_mark_does_not_hide_a_repository),
         ROOM(a_closed_directory_does_not_hide_a_repository),
@@ -467,10 +460,6 @@ int main(void)
         ROOM(a_relay_without_a_socket_is_refused),
         ROOM(without_namespaces_it_refuses_and_names_the_switch),
         ROOM(with_the_switch_off_it_runs_there_and_says_so),
-        ROOM(without_namespaces_landlock_still_guards_files),
-        ROOM(without_namespaces_no_network_means_none),
-        ROOM(without_namespaces_daemons_die_too),
-        ROOM(a_store_in_the_workspace_cannot_be_hidden_without_namespaces),
         ROOM(the_root_of_the_machine_is_no_workspace),
         ROOM(no_file_wall_at_all_is_refused),
         ROOM(one_wall_less_is_one_wall_less),

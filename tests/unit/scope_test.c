@@ -172,6 +172,29 @@ static void a_fifo_a_socket_and_a_device_are_refused_without_waiting(void **stat
     scope_close(&devices);
 }
 
+static void a_file_system_that_shows_the_kernel_is_refused(void **state)
+{
+    struct scope scope;
+    struct scope_file file;
+    struct stat status;
+    struct err err = ERR_INIT;
+    assert_int_equal(scope_open(&scope, "/", &err), 0);
+    assert_int_equal(
+        scope_open_read(&scope, STR("etc/passwd"), all, SCOPE_REFUSE_LINKS, &file, &err), 0);
+    close(file.fd);
+    assert_int_equal(
+        scope_open_read(&scope, STR("proc/1/environ"), all, SCOPE_REFUSE_LINKS, &file, &err), -1);
+    assert_int_equal(
+        scope_open_read(&scope, STR("proc/version"), all, SCOPE_REFUSE_LINKS, &file, &err), -1);
+    assert_int_equal(err.class, ERR_DENIED);
+    assert_int_equal(scope_open_dir(&scope, STR("proc"), all, SCOPE_REFUSE_LINKS, &file, &err), -1);
+    assert_int_equal(scope_open_entry(&scope, scope.fd, "proc", O_DIRECTORY, &status), -1);
+    int directory = scope_open_beneath(scope.fd, "proc", O_PATH | O_DIRECTORY);
+    assert_int_equal(scope_check_directory(&scope, directory, &err), -1);
+    close(directory);
+    scope_close(&scope);
+}
+
 static void a_directory_is_told_apart_from_a_file(void **state)
 {
     struct fixture *f = *state;
@@ -494,6 +517,7 @@ int main(void)
         TEST(links_in_a_circle_end),
         TEST(links_are_refused_where_the_caller_says_so),
         TEST(a_fifo_a_socket_and_a_device_are_refused_without_waiting),
+        TEST(a_file_system_that_shows_the_kernel_is_refused),
         TEST(a_directory_is_told_apart_from_a_file),
         TEST(overlong_paths_and_names_are_refused),
         TEST(a_kernel_without_openat2_is_refused_in_words),

@@ -177,7 +177,7 @@ static int verify_event(void *user, const struct stored_event *event)
 {
     struct verifying *v = user;
     struct hash payload = hash_of(event->row.payload);
-    v->hash = chain_next(&v->hash, &event->row, &event->payload_hash);
+    v->hash = chain_next(&v->hash, &event->row, event->epoch, &event->payload_hash);
     if (event->row.seq != v->seq + 1)
         v->broken = "seq is not dense";
     else if (!hash_eq(&v->hash, &event->hash))

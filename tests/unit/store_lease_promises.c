@@ -164,6 +164,7 @@ static struct run_begin beginning(const struct id *id)
                               .sender = STR("cli"),
                               .owner = STR("tester"),
                               .ttl_ms = TTL,
+                              .sent_at = NOW,
                               .now = NOW};
 }
 

@@ -35,6 +35,29 @@ static struct test_run filled(struct store_fixture *f)
     return run;
 }
 
+/* A run with a child that is still open in its table, although the run has failed. */
+static struct test_run ended(struct store_fixture *f)
+{
+    struct err err;
+    struct test_run run = test_owned(f->s, 2);
+    struct id child = test_id(60);
+    struct row rows[] = {
+        test_agent_insert(&child, "created"),
+        {.kind = ROW_RUN_STATUS, .status = STR("failed"), .error = STR("no"), .finished_at = NOW}};
+    assert_int_equal(test_append_rows(f->s, &run, rows, 2, &err), APPEND_DURABLE);
+    return run;
+}
+
+static void the_row_of_an_ended_run_is_final(void **state)
+{
+    struct store_fixture *f = *state;
+    struct err err = ERR_INIT;
+    struct test_run run = ended(f);
+    struct row row = {.kind = ROW_RUN_STATUS, .status = STR("running"), .finished_at = -1};
+    assert_int_equal(test_append_rows(f->s, &run, &row, 1, &err), APPEND_REFUSED);
+    assert_non_null(strstr(err.message, "the run has ended"));
+}
+
 static void the_database_itself_refuses(void **state)
 {
     static const char *const statements[] = {
@@ -50,6 +73,22 @@ static void the_database_itself_refuses(void **state)
         " summary, payload_json, hash) VALUES (1, 9, 0, 0, 1, 1, 1, 1, 0, '', '{}', x'00')",
         "UPDATE blobs SET bytes = x'00'",
         "REPLACE INTO blobs SELECT hash, x'00', 1 FROM blobs",
+        "DELETE FROM blobs",
+        "UPDATE event_types SET type = 'x'",
+        "DELETE FROM event_types",
+        "REPLACE INTO event_types SELECT type_no, 'x', 'x.y' FROM event_types",
+        "REPLACE INTO event_types (category, type) SELECT category, type FROM event_types",
+        "UPDATE agent_tails SET seq = 0",
+        "UPDATE agent_tails SET agent_no = agent_no + 7",
+        "DELETE FROM agent_tails",
+        "REPLACE INTO agent_tails SELECT * FROM agent_tails",
+        "REPLACE INTO runs SELECT * FROM runs",
+        "UPDATE runs SET status = 'running' WHERE status = 'failed'",
+        "UPDATE runs SET error = NULL WHERE status = 'failed'",
+        "UPDATE sub_agents SET name = 'x' WHERE run_no = (SELECT run_no FROM runs WHERE status ="
+        " 'failed')",
+        "INSERT INTO sub_agents (run_no, agent_no, run_id, id, status, context_json)"
+        " SELECT run_no, 9, 'r', 'i', 'created', '{}' FROM runs WHERE status = 'failed'",
         "DELETE FROM runs",
         "UPDATE runs SET id = '01HF7YAT00000000000000ROOT'",
         "DELETE FROM sub_agents",
@@ -57,9 +96,12 @@ static void the_database_itself_refuses(void **state)
         "UPDATE sub_agents SET context_json = '{}' WHERE status = 'created'",
         "UPDATE sub_agents SET id = 'x' WHERE status = 'created'",
         "UPDATE sub_agents SET parent_id = 'x' WHERE status = 'created'",
-        "UPDATE sub_agents SET status = 'completed' WHERE status = 'created'",
-        "UPDATE sub_agents SET status = 'closed' WHERE status = 'created'",
-        "UPDATE sub_agents SET status = 'invented' WHERE status = 'created'",
+        "UPDATE sub_agents SET status = 'completed' WHERE status = 'created' AND run_no IN"
+        " (SELECT run_no FROM runs WHERE status <> 'failed')",
+        "UPDATE sub_agents SET status = 'closed' WHERE status = 'created' AND run_no IN"
+        " (SELECT run_no FROM runs WHERE status <> 'failed')",
+        "UPDATE sub_agents SET status = 'invented' WHERE status = 'created' AND run_no IN"
+        " (SELECT run_no FROM runs WHERE status <> 'failed')",
         "UPDATE sub_agents SET error = 'x' WHERE status = 'closed'",
         "UPDATE sub_agents SET status = 'running' WHERE status = 'closed'",
         "INSERT INTO sub_agents (run_no, agent_no, run_id, id, status, context_json)"
@@ -77,6 +119,7 @@ static void the_database_itself_refuses(void **state)
     };
     struct store_fixture *f = *state;
     struct test_run run = filled(f);
+    ended(f);
     sqlite3 *db = raw_open(f);
     for (size_t i = 0; i < sizeof statements / sizeof statements[0]; i++) {
         int code = sqlite3_exec(db, statements[i], NULL, NULL, NULL);
@@ -134,6 +177,75 @@ static void no_statement_of_a_handle_replaces_a_row(void **state)
         if (strstr(statement_sql((enum statement)i), "REPLACE"))
             fail_msg("%s", statement_sql((enum statement)i));
     }
+}
+
+struct told {
+    char name[96];
+    enum guard_state state;
+    size_t count;
+};
+
+static void note_guard(void *user, const char *guard, enum guard_state state)
+{
+    struct told *told = user;
+    snprintf(told->name, sizeof told->name, "%s", guard);
+    told->state = state;
+    told->count++;
+}
+
+static struct told broken_guards(struct store_fixture *f)
+{
+    struct told told = {.count = 0};
+    struct err err = ERR_INIT;
+    check_ok(f->s->ops->guards(f->s, note_guard, &told, &err), err);
+    return told;
+}
+
+/* Each trigger of the file by itself: dropped, found by its name, and put back. */
+static void each_guard_that_is_gone_is_named(void **state)
+{
+    struct store_fixture *f = *state;
+    sqlite3 *db = raw_open(f);
+    sqlite3_stmt *stmt = NULL;
+    char sql[256], text[4096], expected[96];
+    size_t triggers = 0;
+    assert_int_equal(broken_guards(f).count, 0);
+    assert_int_equal(
+        sqlite3_prepare_v2(db,
+                           "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY"
+                           " rowid LIMIT 1 OFFSET ?",
+                           -1, &stmt, NULL),
+        SQLITE_OK);
+    check_raw(db, "SELECT count(*) > 30 FROM sqlite_schema WHERE type = 'trigger'", "1");
+    for (;; triggers++) {
+        /* One that is put back stands at the end: the first is always the next one. */
+        sqlite3_bind_int(stmt, 1, 0);
+        assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+        snprintf(expected, sizeof expected, "trigger %s", sqlite3_column_text(stmt, 0));
+        snprintf(sql, sizeof sql, "DROP TRIGGER %s", sqlite3_column_text(stmt, 0));
+        snprintf(text, sizeof text, "%s", sqlite3_column_text(stmt, 1));
+        sqlite3_reset(stmt);
+        if (triggers > 0 && strstr(expected, "events_update"))
+            break;
+        raw_run(db, sql);
+        struct told told = broken_guards(f);
+        assert_int_equal(told.count, 1);
+        assert_string_equal(told.name, expected);
+        assert_int_equal(told.state, GUARD_MISSING);
+        raw_run(db, text);
+        assert_int_equal(broken_guards(f).count, 0);
+    }
+    assert_true(triggers > 30);
+    sqlite3_finalize(stmt);
+    raw_run(db, "DROP TRIGGER events_update; CREATE TRIGGER events_update BEFORE UPDATE ON events"
+                " BEGIN SELECT 1; END");
+    struct told told = broken_guards(f);
+    assert_string_equal(told.name, "trigger events_update");
+    assert_int_equal(told.state, GUARD_CHANGED);
+    raw_run(db, "DROP TRIGGER edges_insert;"
+                "INSERT INTO lifecycle_edges VALUES ('created', 'closed')");
+    assert_string_equal(broken_guards(f).name, "table lifecycle_edges");
+    sqlite3_close(db);
 }
 
 static void the_edges_are_those_of_the_core(void **state)
@@ -220,7 +332,7 @@ static void a_purged_payload_leaves_the_chain_valid(void **state)
     int seen = 0;
     struct test_run run = filled(f);
     sqlite3 *db = raw_open(f);
-    raw_run(db, "DELETE FROM blobs");
+    raw_run(db, "DROP TRIGGER blobs_delete; DELETE FROM blobs");
     sqlite3_close(db);
     check_ok(
         f->s->ops->read(f->s, id_str(&run.id), 0, STORE_ALL_AGENTS, 0, see_purged, &seen, &err),
@@ -243,7 +355,8 @@ static void an_exchanged_payload_is_corrupt(void **state)
     struct test_run run = filled(f);
     struct hash hash = hash_of(str_from(long_payload));
     sqlite3 *db = raw_open(f);
-    raw_run(db, "CREATE TEMP TABLE kept AS SELECT hash FROM blobs; DELETE FROM blobs;"
+    raw_run(db, "DROP TRIGGER blobs_delete;"
+                "CREATE TEMP TABLE kept AS SELECT hash FROM blobs; DELETE FROM blobs;"
                 "INSERT INTO blobs SELECT hash, CAST('{\"ok\":true}' AS BLOB), 11 FROM kept");
     sqlite3_close(db);
     check_class(
@@ -290,6 +403,8 @@ int main(void)
         PROMISE(a_handle_cannot_prepare_what_the_database_refuses),
         PROMISE(no_statement_of_a_handle_replaces_a_row),
         PROMISE(the_edges_are_those_of_the_core),
+        PROMISE(the_row_of_an_ended_run_is_final),
+        PROMISE(each_guard_that_is_gone_is_named),
         PROMISE(the_view_shows_text_ids_and_whole_payloads),
         PROMISE(a_long_payload_is_stored_once),
         PROMISE(a_purged_payload_leaves_the_chain_valid),

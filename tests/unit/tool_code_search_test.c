@@ -130,7 +130,7 @@ static void text_of_files_cannot_break_the_answer(void **state)
     struct fixture *f = *state;
     put(f, "a\nb.c", "\x1b[2J thing\x07 \xff\n");
     const char *text = call_ok(f, "code_search", "{\"name\":\"thing\"}");
-    assert_contains(text, "a b.c:1: ");
+    assert_contains(text, "\"a\\nb.c\":1: ");
     assert_lacks(text, "\x1b");
     assert_lacks(text, "\x07");
 }

@@ -77,18 +77,17 @@ static struct str stored_words(struct str table, struct str name)
 }
 
 /* stored: the page from its own table on. */
-static void print_table(struct buf *out, const struct tool *tool, struct str stored)
+static void print_rows(struct buf *out, const struct js *schema, const struct js *properties,
+                       const char *remark, struct str stored)
 {
-    struct js *schema = parse(tool->schema);
     struct str name;
     const struct js *property;
-    const struct js *properties = js_get(schema, "properties");
-    buf_text(out, "| argument | type | |\n|---|---|---|\n");
     for (void *at = js_next(properties, NULL, &name, &property); at;
          at = js_next(properties, at, &name, &property)) {
         buf_printf(out, "| `%.*s` | ", STR_FMT(name));
         print_type(out, property);
-        buf_text(out, is_required(schema, name) ? ", required | " : " | ");
+        buf_text(out, is_required(schema, name) ? ", required" : "");
+        buf_printf(out, "%s | ", remark);
         struct str words = stored_words(stored, name);
         if (words.n > 0) {
             buf_printf(out, "%.*s |\n", STR_FMT(words));
@@ -100,6 +99,18 @@ static void print_table(struct buf *out, const struct tool *tool, struct str sto
             buf_char(out, words.p[i]);
         }
         buf_text(out, " |\n");
+    }
+}
+
+static void print_table(struct buf *out, const struct tool *tool, struct str stored)
+{
+    struct js *schema = parse(tool->schema);
+    buf_text(out, "| argument | type | |\n|---|---|---|\n");
+    print_rows(out, schema, js_get(schema, "properties"), "", stored);
+    if (tool->unlisted != NULL) {
+        struct js *unlisted = parse(tool->unlisted);
+        print_rows(out, NULL, unlisted, ", unlisted", stored);
+        js_free(unlisted);
     }
     js_free(schema);
 }
@@ -145,6 +156,7 @@ static void hold_against_schema(struct page *page)
         return;
     struct err err = ERR_INIT;
     struct js *schema = parse(page->tool->schema);
+    struct js *unlisted = parse(page->tool->unlisted != NULL ? page->tool->unlisted : "{}");
     struct js *arguments = js_parse(page->arguments, &err);
     struct str name;
     const struct js *value;
@@ -154,7 +166,7 @@ static void hold_against_schema(struct page *page)
          at = js_next(arguments, at, &name, &value)) {
         char key[64];
         snprintf(key, sizeof key, "%.*s", STR_FMT(name));
-        if (!js_get(js_get(schema, "properties"), key))
+        if (!js_get(js_get(schema, "properties"), key) && !js_get(unlisted, key))
             fail_msg("%s has no argument %s", page->tool->name, key);
     }
     const struct js *required = js_get(schema, "required");
@@ -165,6 +177,7 @@ static void hold_against_schema(struct page *page)
             fail_msg("an example of %s lacks %s", page->tool->name, key);
     }
     js_free(arguments);
+    js_free(unlisted);
     js_free(schema);
     page->arguments = STR_NONE;
 }

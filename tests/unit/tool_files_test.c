@@ -167,6 +167,86 @@ static void git_is_refused_in_any_case(void **state)
     assert_int_equal(access(in_workspace(f, ".GIT"), F_OK), -1);
 }
 
+/* git cannot carry some of them, and a file system may fold each into `.git`. */
+static void names_that_stand_for_git_are_refused(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const paths[] = {".git.",
+                                        "sub/.git ",
+                                        ".git. ./config",
+                                        "GIT~1/config",
+                                        "git~2",
+                                        ".git:stream",
+                                        ".git::$INDEX_ALLOCATION/config",
+                                        ".g\u200cit/config",
+                                        "sub/.git\ufeff",
+                                        ".\u200bGIT",
+                                        "a\\\\.git\\\\config"};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        refused_by_all(f, paths[i], "takes a part of this path for .git");
+    assert_int_equal(access(in_workspace(f, "sub"), F_OK), -1);
+    static const char *const fine[] = {".gitignore", ".github/x", "git",   ".git-old",
+                                       "x.git/y",    "git~",      ".git.x"};
+    for (size_t i = 0; i < sizeof fine / sizeof fine[0]; i++) {
+        char json[100];
+        snprintf(json, sizeof json, "{\"path\":\"%s\",\"content\":\"x\"}", fine[i]);
+        call_ok(f, "write", json);
+    }
+}
+
+/* By what is in it git knows a repository of any name. */
+static void a_repository_made_of_files_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    call_ok(f, "write", "{\"path\":\"x/HEAD\",\"content\":\"ref: refs/heads/x\"}");
+    call_ok(f, "write", "{\"path\":\"x/config\",\"content\":\"x\"}");
+    call_ok(f, "write", "{\"path\":\"x/objects/a\",\"content\":\"x\"}");
+    call_error(f, "write", "{\"path\":\"x/refs/a\",\"content\":\"x\"}", "nothing is written in x");
+    call_error(f, "write", "{\"path\":\"x/commondir\",\"content\":\"x\"}", "for a repository");
+    assert_int_equal(access(in_workspace(f, "x/refs"), F_OK), -1);
+    put(f, "y/HEAD", "x");
+    put(f, "y/objects/a", "x");
+    put(f, "y/refs/a", "x");
+    put(f, "y/config", "x");
+    refused_by_all(f, "y/config", "for a repository");
+    refused_by_all(f, "y/hooks/post-checkout", "for a repository");
+    call_ok(f, "write", "{\"path\":\"objects/a\",\"content\":\"x\"}");
+    call_ok(f, "write", "{\"path\":\"refs/a\",\"content\":\"x\"}");
+    call_error(f, "write", "{\"path\":\"HEAD\",\"content\":\"x\"}", "nothing is written in .");
+    call_ok(f, "read", "{\"path\":\"y/config\"}");
+}
+
+/* What cadre reads before agents start is the user's: a file that an agent could write would widen or redirect the next run. */
+static void config_of_cadre_is_refused_in_any_spelling(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const paths[] = {"cadre.yaml",
+                                        "./cadre.yaml",
+                                        "src/../cadre.yaml",
+                                        "Cadre.YAML",
+                                        "sub/cadre.yaml",
+                                        "new/sub/CADRE.yaml",
+                                        ".cadre",
+                                        ".cadre/commands/x.md",
+                                        ".CADRE/reports/x",
+                                        "sub/.cadre/plans/a",
+                                        "cadre.yaml.",
+                                        "cadre.yaml ",
+                                        "cadre\u200d.yaml",
+                                        ".cadre\ufeff/plan.md"};
+    put(f, "cadre.yaml", "x");
+    put(f, "sub/cadre.yaml", "x");
+    put(f, ".cadre/commands/x.md", "x");
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        refused_by_all(f, paths[i], "belongs to cadre's user");
+    assert_string_equal(content_of(f, "cadre.yaml"), "x");
+    assert_string_equal(content_of(f, ".cadre/commands/x.md"), "x");
+    assert_int_equal(access(in_workspace(f, "new"), F_OK), -1);
+    call_ok(f, "read", "{\"path\":\"cadre.yaml\"}");
+    call_ok(f, "write", "{\"path\":\"my-cadre.yaml\",\"content\":\"x\"}");
+    call_ok(f, "write", "{\"path\":\"cadre/yaml\",\"content\":\"x\"}");
+}
+
 static void names_that_no_file_can_have_are_refused(void **state)
 {
     struct fixture *f = *state;
@@ -266,6 +346,9 @@ int main(void)
         TEST(writing_through_links_outside_or_in_git_is_refused),
         TEST(what_is_no_regular_file_is_refused_in_words),
         TEST(git_is_refused_in_any_case),
+        TEST(config_of_cadre_is_refused_in_any_spelling),
+        TEST(names_that_stand_for_git_are_refused),
+        TEST(a_repository_made_of_files_is_refused),
         TEST(names_that_no_file_can_have_are_refused),
         TEST(writing_outside_the_contract_names_the_allowed_paths),
         TEST(a_path_through_a_file_is_refused),

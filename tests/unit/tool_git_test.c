@@ -320,6 +320,10 @@ static void what_must_not_be_committed_is_refused(void **state)
         {"ln -s ../../x src/out", "leads out of the workspace"},
         {"ln -s ../.git/config src/in", "leads into .git"},
         {"echo '* filter=evil' > .gitattributes", "name a filter"},
+        {"echo 'mode: plan' > cadre.yaml", "cadre.yaml: it belongs to cadre's user"},
+        {"mkdir -p src/deep; echo x > src/deep/Cadre.yaml", "it belongs to cadre's user"},
+        {"mkdir -p src/.cadre/commands; echo x > src/.cadre/commands/x.md",
+         "it belongs to cadre's user"},
         {"git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),link; mkdir link",
          "a repository within"},
     };

@@ -19,10 +19,18 @@ static void an_unknown_argument_is_named_with_the_known_ones(void **state)
     assert_contains(text, "path, offset (optional)");
 }
 
+static void a_number_may_be_an_exact_string(void **state)
+{
+    put(*state, "a", "one\ntwo\nthree\n");
+    const char *text = call_ok(*state, "read", "{\"path\":\"a\",\"offset\":\"2\",\"limit\":\"1\"}");
+    assert_contains(text, "two");
+    assert_lacks(text, "one");
+}
+
 static void an_argument_of_the_wrong_type_says_what_was_expected(void **state)
 {
     call_error(*state, "read", "{\"path\":7}", "\"path\" must be a string, not a number");
-    call_error(*state, "read", "{\"path\":\"a\",\"offset\":\"1\"}",
+    call_error(*state, "read", "{\"path\":\"a\",\"offset\":\"1st\"}",
                "\"offset\" must be a whole number, not a string");
     call_error(*state, "read", "{\"path\":\"a\",\"limit\":1.5}", "must be a whole number");
     call_error(*state, "edit",
@@ -358,7 +366,7 @@ static void ls_stops_after_a_thousand_entries_and_says_so(void **state)
 static void ls_cannot_be_fooled_by_names_with_newlines(void **state)
 {
     put(*state, "a\nfake\x1b[2J", "");
-    assert_string_equal(call_ok(*state, "ls", "{}"), "a fake  0 bytes\n");
+    assert_string_equal(call_ok(*state, "ls", "{}"), "\"a\\nfake\\033[2J\"  0 bytes\n");
 }
 
 static void ls_says_that_a_directory_is_empty_or_a_file(void **state)
@@ -397,6 +405,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_missing_argument_is_named_with_the_known_ones),
         TEST(an_unknown_argument_is_named_with_the_known_ones),
+        TEST(a_number_may_be_an_exact_string),
         TEST(an_argument_of_the_wrong_type_says_what_was_expected),
         TEST(numbers_out_of_bounds_are_refused),
         TEST(null_stands_for_an_absent_optional_argument),

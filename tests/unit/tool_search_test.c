@@ -150,7 +150,7 @@ static void names_with_newlines_and_bad_bytes_stay_one_line_each(void **state)
     put(f, "a\nb\x1b[31m", "");
     put(f, "c\xff", "");
     assert_string_equal(call_ok(f, "search", "{\"pattern\":\"*\",\"sort\":\"name\"}"),
-                        "a b\nc\xef\xbf\xbd\n");
+                        "\"a\\nb\\033[31m\"\n\"c\\377\"\n");
 }
 
 static void unreadable_directories_are_counted(void **state)
