@@ -252,6 +252,14 @@ static void transfer_phase(struct http_transfer *transfer, enum phase phase)
 /* --- curl's callbacks: they take notes and never end a transfer
  * -------------------------------------- */
 
+int http_on_opened(void *user, curl_socket_t fd, curlsocktype purpose)
+{
+    struct http_transfer *transfer = user;
+    transfer->established = false;
+    http_pool_opened(&transfer->http->pool, fd);
+    return CURL_SOCKOPT_OK;
+}
+
 int http_on_connected(void *user, char *ip, char *local_ip, int port, int local_port)
 {
     struct http_transfer *transfer = user;
@@ -263,7 +271,7 @@ int http_on_connected(void *user, char *ip, char *local_ip, int port, int local_
                 transfer->url.shown);
         return CURL_PREREQFUNC_ABORT;
     }
-    transfer->connected = true;
+    transfer->connected = transfer->established = true;
     if (transfer->phase == PHASE_CONNECT)
         transfer_phase(transfer, PHASE_FIRST_BYTE);
     return CURL_PREREQFUNC_OK;
@@ -330,6 +338,13 @@ static void on_ended(struct http_pool *pool, CURL *easy, CURLcode code)
     transfer_end(transfer, code);
 }
 
+static bool on_established(const struct http_pool *pool, CURL *easy)
+{
+    struct http_transfer *transfer = NULL;
+    curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&transfer);
+    return transfer->established;
+}
+
 /* The body is of no use once it has left, and thousands may wait for an answer. curl must not send it again, and cannot: see
  * http_on_connected. */
 static void on_waits(struct http_pool *pool, CURL *easy)
@@ -353,8 +368,11 @@ static void on_settled(struct http_pool *pool)
 struct http *http_new(uv_loop_t *loop)
 {
     struct http *http = http_must(calloc(1, sizeof *http));
-    http->pool = (struct http_pool){
-        .loop = loop, .ended = on_ended, .settled = on_settled, .waits = on_waits};
+    http->pool = (struct http_pool){.loop = loop,
+                                    .ended = on_ended,
+                                    .settled = on_settled,
+                                    .established = on_established,
+                                    .waits = on_waits};
     buf_init(&http->url_text, HTTP_URL_MAX);
     const char *file = secure_getenv("SSL_CERT_FILE");
     if (file && file[0] != '\0')
@@ -444,7 +462,7 @@ static struct http_transfer *transfer_take(struct http *http, struct err *err)
         transfer->next = transfer->previous = NULL;
         transfer->header_bytes = transfer->body_bytes = 0;
         transfer->status = 0;
-        transfer->connected = transfer->left = false;
+        transfer->connected = transfer->established = transfer->left = false;
         transfer->detail[0] = '\0';
         return transfer;
     }

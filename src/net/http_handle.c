@@ -74,8 +74,8 @@ int handle_prepare(struct http_transfer *transfer, struct err *err)
     bad |= curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "gzip");
     bad |= curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     bad |= curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-    bad |= curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, http_pool_opened);
-    bad |= curl_easy_setopt(easy, CURLOPT_SOCKOPTDATA, &transfer->http->pool);
+    bad |= curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, http_on_opened);
+    bad |= curl_easy_setopt(easy, CURLOPT_SOCKOPTDATA, transfer);
     bad |= curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, http_pool_closed);
     bad |= curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, &transfer->http->pool);
     bad |= curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->detail);

@@ -31,8 +31,9 @@ struct watch {
 /* Of each descriptor. */
 struct http_socket {
     struct watch *watch;
-    bool
-        kept; /* a connection's: curl tells before it closes it. Other descriptors of curl's just vanish. */
+    /* An established connection: curl tells before it closes it. It closes other descriptors, also a
+     * connection that is still being made, without a word. */
+    bool kept;
 };
 
 static void handle_gone(struct http_pool *pool)
@@ -70,20 +71,6 @@ static void watch_end(struct http_socket *socket)
         uv_close((uv_handle_t *)&watch->poll, watch_closed);
 }
 
-int http_pool_opened(void *pool, curl_socket_t fd, curlsocktype purpose)
-{
-    socket_of(pool, fd)->kept = true;
-    return CURL_SOCKOPT_OK;
-}
-
-int http_pool_closed(void *pool, curl_socket_t fd)
-{
-    struct http_socket *socket = socket_of(pool, fd);
-    watch_end(socket);
-    socket->kept = false;
-    return close(fd);
-}
-
 static void on_poll(uv_poll_t *poll, int status, int events);
 
 static void watch_start(struct watch *watch, int events)
@@ -92,6 +79,29 @@ static void watch_start(struct watch *watch, int events)
         return;
     watch->events = events;
     uv_poll_start(&watch->poll, events, on_poll);
+}
+
+void http_pool_opened(struct http_pool *pool, curl_socket_t fd)
+{
+    struct http_socket *socket = socket_of(pool, fd);
+    struct watch *watch = socket->watch;
+    socket->kept = false;
+    if (!watch)
+        return;
+    /* The descriptor was closed without a word, and has a new socket behind it. curl may take that for
+     * the old one and not ask for a watch again. */
+    int events = watch->events;
+    watch->events = 0;
+    if (events != 0)
+        watch_start(watch, events);
+}
+
+int http_pool_closed(void *pool, curl_socket_t fd)
+{
+    struct http_socket *socket = socket_of(pool, fd);
+    watch_end(socket);
+    socket->kept = false;
+    return close(fd);
 }
 
 /* A loop with nothing else to wait for need not wait for this. */
@@ -125,6 +135,8 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *user, void *s
         multi->pool->handles++;
         socket->watch = watch;
     }
+    if (multi->pool->established(multi->pool, easy))
+        socket->kept = true;
     if (what == CURL_POLL_IN)
         multi->pool->waits(multi->pool, easy);
     socket->watch->multi = multi;

@@ -5,6 +5,7 @@
 #define CADRE_NET_HTTP_POOL_H
 
 #include <curl/curl.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <uv.h>
@@ -19,6 +20,8 @@ struct http_pool {
     /* Something was finished or closed: the owner may now be able to go. The pool is not touched
      * after. */
     void (*settled)(struct http_pool *pool);
+    /* Whether the connection of this transfer is complete, TLS included; called from within curl. */
+    bool (*established)(const struct http_pool *pool, CURL *easy);
     /* curl only waits for an answer now; called from within curl. */
     void (*waits)(struct http_pool *pool, CURL *easy);
     struct http_multi **multis;
@@ -38,8 +41,9 @@ void http_pool_close(struct http_pool *pool);
 /* Frees the memory, once handles is 0. */
 void http_pool_free(struct http_pool *pool);
 
-/* For curl, as CURLOPT_SOCKOPTFUNCTION and CURLOPT_CLOSESOCKETFUNCTION of every handle, with the pool as their data. */
-int http_pool_opened(void *pool, curl_socket_t fd, curlsocktype purpose);
+/* curl has made a socket; to be told from CURLOPT_SOCKOPTFUNCTION. */
+void http_pool_opened(struct http_pool *pool, curl_socket_t fd);
+/* For curl, as CURLOPT_CLOSESOCKETFUNCTION of every handle, with the pool as its data. */
 int http_pool_closed(void *pool, curl_socket_t fd);
 
 static inline void *http_must(void *memory)

@@ -55,7 +55,8 @@ struct http_transfer {
         active; /* loop time of the start, and of the phase's start or last piece of body */
     size_t header_bytes, body_bytes;
     int status;
-    bool connected;
+    bool connected;      /* a request went out on a connection */
+    bool established;    /* the connection it has now is complete */
     bool left;           /* as in struct http_result */
     struct err *failure; /* NULL until something decided how this ends */
     char detail[CURL_ERROR_SIZE];
@@ -65,6 +66,7 @@ struct http_transfer {
 struct err *transfer_failure(struct http_transfer *transfer);
 
 /* curl's callbacks: they take notes and never end a transfer. */
+int http_on_opened(void *transfer, curl_socket_t fd, curlsocktype purpose);
 int http_on_connected(void *transfer, char *ip, char *local_ip, int port, int local_port);
 size_t http_on_header(char *bytes, size_t size, size_t count, void *transfer);
 size_t http_on_data(char *bytes, size_t size, size_t count, void *transfer);

@@ -213,7 +213,7 @@ await Promise.all(faults.map(([name, code, fault]) => check(name, () => withRun(
 
 // Errors and cut streams in half of all answers, and now and then a rate limit: every request is answered in the end, and
 // nothing is lost. No answer asks for a pause, so that thousands of faults take seconds.
-const STORM_CHILDREN = Number(process.env.PEERS_CHILDREN ?? 160);
+const STORM_CHILDREN = Number(process.env.PEERS_CHILDREN ?? 100);
 const STORM_TURNS = 15; // of each child; the last one is its answer
 await check(`${STORM_CHILDREN} children come through a storm of 429, 500 and cut streams`, async () => {
     const met = {};
@@ -229,7 +229,7 @@ await check(`${STORM_CHILDREN} children come through a storm of 429, 500 and cut
         return {content: 'cut '.repeat(50)};
     };
     await withRun({
-        seconds: 120,
+        seconds: 200,
         config: {llm: {patience_ms: 600_000}, sub_agent: {max_concurrent: STORM_CHILDREN},
                  safety: {circuit_breaker: {warn_at: 100_000, pause_at: 100_000, hard_stop_at: 100_000}}},
         options: {journalMaxEntries: 1},

@@ -1,5 +1,9 @@
 /* net/http against servers that misbehave. A deadline under test is short and all others are long: what is checked is which one ended
  * the transfer, never how long it took. */
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include "http_fixture.h"
 
 static void a_server_that_does_not_greet_meets_the_connect_deadline(void **state)
@@ -116,6 +120,97 @@ static void a_header_with_a_line_break_is_refused(void **state)
     assert_null(strstr(err.message, "secret"));
 }
 
+/* Requests that follow each other on kept connections. Each end starts a victim too, while the loop
+ * still hands out what it polled: events of the other connections let curl open the victim's socket. */
+struct victims {
+    struct fixture *fixture;
+    int mute; /* port of a server that takes connections and never reads */
+    struct http_transfer *open[64];
+    size_t count;
+    int left;    /* requests to be made */
+    int feeders; /* requests on kept connections that are under way */
+};
+
+static enum http_next victims_data(void *user, int status, struct str bytes)
+{
+    return HTTP_GO_ON;
+}
+
+static void victim_done(void *user, const struct http_transfer *transfer,
+                        const struct http_result *result)
+{
+    struct victims *victims = user;
+    for (size_t i = 0; i < victims->count; i++)
+        if (victims->open[i] == transfer) {
+            victims->open[i] = victims->open[--victims->count];
+            return;
+        }
+}
+
+static struct http_transfer *victims_start(struct victims *victims, int port,
+                                           void (*done)(void *, const struct http_transfer *,
+                                                        const struct http_result *))
+{
+    char url[100];
+    struct http_transfer *transfer = NULL;
+    struct err err = ERR_INIT;
+    snprintf(url, sizeof url, "http://127.0.0.1:%d/ok", port);
+    const struct http_request request = {.method = HTTP_GET,
+                                         .url = str_from(url),
+                                         .deadlines = all_long,
+                                         .handlers = {victims_data, done, victims}};
+    if (http_start(victims->fixture->http, &request, &transfer, &err) != 0)
+        fail_msg("%s", err.message);
+    return transfer;
+}
+
+static void feeder_done(void *user, const struct http_transfer *transfer,
+                        const struct http_result *result)
+{
+    struct victims *victims = user;
+    assert_int_equal(result->class, ERR_NONE);
+    if (victims->left == 0) {
+        victims->feeders--;
+        return;
+    }
+    victims->left--;
+    victims_start(victims, loopback_port(victims->fixture->server), feeder_done);
+    if (victims->count < 64)
+        victims->open[victims->count++] = victims_start(victims, victims->mute, victim_done);
+}
+
+static void abort_victims(uv_check_t *check)
+{
+    const struct victims *victims = check->data;
+    for (size_t i = 0; i < victims->count; i++)
+        http_abort(victims->open[i]);
+}
+
+/* curl closes a connection that is not established without telling. The loop must not poll such a
+ * descriptor: libuv ends the program when it cannot. */
+static void a_transfer_may_end_between_its_socket_and_the_next_poll(void **state)
+{
+    struct victims victims = {.fixture = *state, .left = 400, .feeders = 6};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(listener, 512), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+    victims.mute = ntohs(address.sin_port);
+    uv_check_t check;
+    assert_int_equal(uv_check_init(&victims.fixture->loop, &check), 0);
+    check.data = &victims;
+    assert_int_equal(uv_check_start(&check, abort_victims), 0);
+    uv_unref((uv_handle_t *)&check);
+    for (int i = 0; i < victims.feeders; i++)
+        victims_start(&victims, loopback_port(victims.fixture->server), feeder_done);
+    while (victims.feeders > 0 || victims.count > 0)
+        uv_run(&victims.fixture->loop, UV_RUN_ONCE);
+    uv_close((uv_handle_t *)&check, NULL);
+    close(listener);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +227,7 @@ int main(void)
         HTTP_TEST(a_redirect_is_explained_and_not_followed),
         HTTP_TEST(a_url_that_is_none_starts_nothing),
         HTTP_TEST(a_header_with_a_line_break_is_refused),
+        HTTP_TEST(a_transfer_may_end_between_its_socket_and_the_next_poll),
     };
     return cmocka_run_group_tests(tests, http_group_setup, http_group_teardown);
 }
