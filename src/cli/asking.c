@@ -144,6 +144,12 @@ void asking_workspace(struct asking *asking, struct str path)
         asking->workspace = arena_copy(&asking->arena, path);
 }
 
+static enum question_hangup on_hangup(void *user)
+{
+    const struct asking *asking = user;
+    return asking->hangup(asking->user);
+}
+
 void asking_init(struct asking *asking, struct output *output, uv_loop_t *loop,
                  const struct config *config)
 {
@@ -153,6 +159,7 @@ void asking_init(struct asking *asking, struct output *output, uv_loop_t *loop,
                                            .answer = on_answer,
                                            .leave = on_leave,
                                            .reply = on_reply,
+                                           .hangup = on_hangup,
                                            .user = asking};
     arena_init(&asking->arena);
     map_init(&asking->always);

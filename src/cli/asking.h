@@ -20,6 +20,9 @@ struct asking {
     struct map allowed;
     struct str workspace;
     struct arena arena;
+    /* As in struct questions; set by the owner. */
+    enum question_hangup (*hangup)(void *user);
+    void *user;
 };
 
 /* Reads what was allowed for always. Blocks: before the loop runs. */

@@ -129,16 +129,36 @@ static void exit_at_once(struct driver *driver)
     _exit(code);
 }
 
-static void on_signal(uv_signal_t *handle, int number)
+static void park_for(struct driver *driver, int number)
 {
-    struct driver *driver = handle->data;
-    if (driver->stop == STOP_ASKED || driver->state == DRIVER_ENDED)
-        exit_at_once(driver);
     say(driver, "parking the run, press again to stop at once");
     for (size_t i = 0; i < STOPPING_SIGNALS; i++) {
         if (stopping_signals[i].number == number)
             ask_to_park(driver, stopping_signals[i].reason);
     }
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct driver *driver = handle->data;
+    bool stops = driver->stop == STOP_ASKED || driver->state == DRIVER_ENDED;
+    /* A terminal that is closed sends SIGHUP more than once: the kernel does, and the shell. Nobody is impatient. */
+    if (stops && number == SIGHUP)
+        return;
+    if (stops)
+        exit_at_once(driver);
+    park_for(driver, number);
+}
+
+/* A terminal can be seen to be gone before its signal comes. Under nohup the run goes on without the person. */
+static enum question_hangup on_hangup(void *user)
+{
+    struct driver *driver = user;
+    if (stopping_is_ignored(SIGHUP))
+        return HANGUP_IGNORED;
+    if (driver->stop == STOP_NOT_ASKED && driver->state == DRIVER_RUNNING)
+        park_for(driver, SIGHUP);
+    return HANGUP_PARKS;
 }
 
 /* Nothing that is printed can reach the reader whole any more. */
@@ -667,6 +687,8 @@ enum exit_code drive_run(struct invocation *invocation, const struct drive *driv
     driver->display = display_of(driver->output, drive);
     driver->asker = asked_by(driver->output, wire_config(drive->wire));
     asking_init(&driver->asking, driver->output, &driver->loop, wire_config(drive->wire));
+    driver->asking.hangup = on_hangup;
+    driver->asking.user = driver;
     driver->catchup = (struct catchup){.loop = &driver->loop,
                                        .output = driver->output,
                                        .opener = {open_store, drive->wire},

@@ -165,7 +165,7 @@ static void leave_unanswered(struct questions *questions, const struct question 
         questions->leave(questions->user, question);
 }
 
-/* The terminal is gone: nobody will ever answer. */
+/* The person has gone: nobody will ever answer. */
 static void end_input(struct questions *questions)
 {
     uv_poll_stop(&questions->input);
@@ -174,6 +174,19 @@ static void end_input(struct questions *questions)
         leave_unanswered(questions, questions->waiting[0]);
         remove_first(questions);
     }
+}
+
+/* The terminal is gone. A run that parks for it keeps its questions: whoever resumes it is asked. */
+static void lose_terminal(struct questions *questions)
+{
+    if (questions->hangup(questions->user) == HANGUP_IGNORED) {
+        end_input(questions);
+        return;
+    }
+    uv_poll_stop(&questions->input);
+    questions->state = INPUT_HUNG_UP;
+    while (questions->count > 0)
+        remove_first(questions);
 }
 
 /* --- answers ----------------------------------------------------------------------------------------- */
@@ -250,7 +263,7 @@ static void on_input(uv_poll_t *handle, int status, int events)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
-        end_input(questions);
+        lose_terminal(questions);
         return;
     }
     if (questions->view.drawn == VIEW_DRAWN && output_state(questions->output) == OUTPIPE_IDLE)
@@ -370,7 +383,8 @@ void questions_put(struct questions *questions, uint32_t agent_no, struct str ag
         arena_copy(&question->arena, has_preview(question->kind) ? STR("{}") : arguments);
     if ((questions->state != INPUT_IDLE && questions->state != INPUT_READING) ||
         questions->count == QUESTIONS_MAX) {
-        leave_unanswered(questions, question);
+        if (questions->state != INPUT_HUNG_UP)
+            leave_unanswered(questions, question);
         question_free(question);
         return;
     }

@@ -33,13 +33,21 @@ struct question {
     struct preview *preview; /* of the one that is shown, in its arena */
 };
 
+enum question_hangup { HANGUP_IGNORED, HANGUP_PARKS };
+
 struct questions {
     struct output *output;
     struct screen *screen; /* the live tree; NULL: there is none, and questions are printed */
     /* The terminal, opened anew: polling must not make the shell's own descriptor non-blocking. */
     int fd;
     uv_poll_t input;
-    enum { INPUT_CLOSED, INPUT_IDLE, INPUT_READING, INPUT_ENDED } state;
+    enum {
+        INPUT_CLOSED,
+        INPUT_IDLE,
+        INPUT_READING,
+        INPUT_ENDED,  /* nobody answers any more */
+        INPUT_HUNG_UP /* the terminal is gone, and the run parks: its questions wait */
+    } state;
     struct question **waiting;
     size_t count, capacity;
     struct keys_line line;
@@ -52,6 +60,8 @@ struct questions {
                    const struct question_answer *answer);
     /* Nobody will answer it. */
     void (*leave)(void *user, const struct question *question);
+    /* The terminal is gone. */
+    enum question_hangup (*hangup)(void *user);
     /* To a question of ask_user; STR_NONE: nobody will answer it. */
     void (*reply)(void *user, const struct question *question, struct str text);
     void *user;

@@ -3,6 +3,7 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import tempfile
 import time
@@ -433,21 +434,34 @@ class WhoIsThere(Asked):
         (denied,) = self.events("permission.denied")
         self.assertEqual(denied["reason"], "nobody is there to be asked any more")
 
-    def test_a_terminal_that_goes_away_leaves_nobody(self):
-        """The process ignores the hangup's signal, as under nohup: the run goes on without the person."""
+    def on_a_terminal_that_goes_away(self, *words, **how):
+        """Starts cadre on a terminal of its own, closes that at the first question, and waits for the end."""
         ours, theirs = pty.openpty()
-        command = [program("CADRE"), "run", "--store", str(self.space.store), *self.server.flags(), "ROOT"]
+        command = [program("CADRE"), *words, "--store", str(self.space.store)]
         process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=self.space.files,
-                                   env={**self.space.environment, "TERM": "xterm"}, start_new_session=True)
+                                   env={**self.space.environment, "TERM": "xterm"}, start_new_session=True, **how)
         os.close(theirs)
         seen = b""
         while b"Allow it?" not in seen:
             seen += os.read(ours, 65536)
         os.close(ours)
-        process.wait(60)
+        return process.wait(60)
+
+    def test_a_terminal_that_goes_away_leaves_nobody_where_its_signal_is_ignored(self):
+        """As under nohup: the run goes on without the person."""
+        self.on_a_terminal_that_goes_away("run", *self.server.flags(), "ROOT",
+                                          preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
         self.assertFalse((self.space.files / "made").exists())
         self.assertEqual([row["reason"] for row in self.events("permission.denied")],
                          ["nobody is there to be asked any more"])
+
+    def test_a_terminal_that_goes_away_parks_the_run_and_the_question_waits(self):
+        self.assertEqual(self.on_a_terminal_that_goes_away("run", *self.server.flags(), "ROOT"), 75)
+        self.assertEqual(self.events("permission.denied"), [])
+        self.assertEqual(self.space.query("SELECT status FROM runs")[0]["status"], "parked")
+        self.assertEqual(self.on_a_terminal_that_goes_away("resume", "last"), 75)
+        self.assertEqual(self.events("permission.denied"), [])
+        self.assertFalse((self.space.files / "made").exists())
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root to be somebody else")
     def test_a_terminal_of_another_user_means_that_nobody_is_there(self):
