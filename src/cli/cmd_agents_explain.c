@@ -181,7 +181,7 @@ static const char *param_source(const struct explained *x, const char *key)
     const struct model_settings *model = settings_model(x->settings, x->child.model.name);
     bool same = str_eq(x->child.model.name, x->root.model.name);
     if (strcmp(key, "max_output_tokens") == 0)
-        return params_reason(&x->child.model.params) && model->effort_tokens > model->max_tokens
+        return model_output_most(model, &x->child.model.params) > model->max_tokens
                    ? "the model, with room for its effort"
                    : "model";
     if (sets(&x->request.params, key))

@@ -428,7 +428,7 @@ static void white_space_is_an_empty_reply_and_never_an_answer(void **state)
     rig_contains(rig_last(rig, 0, EVENT_RUN_FAILED)->error, "empty or white space three times");
 }
 
-static void a_cut_reply_is_answered_with_a_nudge_and_its_text_kept_in_the_end(void **state)
+static void a_cut_reply_is_answered_with_a_nudge_and_its_parts_are_joined(void **state)
 {
     struct rig *rig = *state;
     struct model_reply cut = {.text = STR("half of it"),
@@ -441,11 +441,43 @@ static void a_cut_reply_is_answered_with_a_nudge_and_its_text_kept_in_the_end(vo
     rig_reply(rig, 0, &cut);
     rig_expect(rig, REPLIED ", 0 agent.message, 0 model.requested");
     check_str(rig_last(rig, 0, EVENT_AGENT_MESSAGE)->note, "cut");
+    cut.text = STR(", three quarters");
     rig_reply(rig, 0, &cut);
-    rig_skip(rig);
+    rig_say(rig, 0, " and the rest");
+    check_str(rig_last(rig, 0, EVENT_RUN_COMPLETED)->response,
+              "half of it, three quarters and the rest");
+}
+
+static void a_call_ends_what_was_being_joined(void **state)
+{
+    struct rig *rig = *state;
+    struct model_reply cut = {.text = STR("half of it"),
+                              .finish = STR("length"),
+                              .completeness = REPLY_CUT,
+                              .usage = USAGE_NONE,
+                              .first_token_ms = -1};
+    rig_start(rig, "do it");
     rig_reply(rig, 0, &cut);
-    rig_expect(rig, REPLIED ", 0 run.completed");
-    check_str(rig_last(rig, 0, EVENT_RUN_COMPLETED)->response, "half of it");
+    CALLS(rig, 0, {"read", "{\"path\":\"a\"}"});
+    rig_result(rig, 0, 0, "fine");
+    rig_say(rig, 0, "the answer");
+    check_str(rig_last(rig, 0, EVENT_RUN_COMPLETED)->response, "the answer");
+}
+
+static void an_answer_that_is_cut_again_and_again_is_not_complete(void **state)
+{
+    struct rig *rig = *state;
+    struct model_reply cut = {.text = STR("part "),
+                              .finish = STR("length"),
+                              .completeness = REPLY_CUT,
+                              .usage = USAGE_NONE,
+                              .first_token_ms = -1};
+    rig_start(rig, "do it");
+    for (int i = 0; i < 3; i++)
+        rig_reply(rig, 0, &cut);
+    check_str(rig_last(rig, 0, EVENT_RUN_FAILED)->outcome, "error");
+    check_str(rig_last(rig, 0, EVENT_RUN_FAILED)->response, "part part part ");
+    rig_contains(rig_last(rig, 0, EVENT_RUN_FAILED)->error, "it is not complete");
 }
 
 static void a_useful_reply_forgives_the_nudges_before_it(void **state)
@@ -594,7 +626,9 @@ int main(void)
         RIG_TEST(a_call_without_a_name_is_answered_with_an_error),
         RIG_TEST(an_empty_reply_is_answered_with_a_nudge),
         RIG_TEST(white_space_is_an_empty_reply_and_never_an_answer),
-        RIG_TEST(a_cut_reply_is_answered_with_a_nudge_and_its_text_kept_in_the_end),
+        RIG_TEST(a_cut_reply_is_answered_with_a_nudge_and_its_parts_are_joined),
+        RIG_TEST(a_call_ends_what_was_being_joined),
+        RIG_TEST(an_answer_that_is_cut_again_and_again_is_not_complete),
         RIG_TEST(a_useful_reply_forgives_the_nudges_before_it),
         RIG_TEST(four_identical_turns_end_with_the_reason),
         RIG_TEST(a_different_turn_starts_the_count_of_identical_ones_anew),

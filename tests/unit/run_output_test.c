@@ -83,6 +83,44 @@ static void ten_children_work_side_by_side_while_a_dollar_is_nearly_untouched(vo
     assert_int_equal(run_outcome(rig->run), OUTCOME_COMPLETED);
 }
 
+/* What a model may write at most does not matter for that. */
+static void ten_children_work_side_by_side_however_much_the_model_may_write(void **state)
+{
+    struct rig *rig = *state;
+    rig->settings.models[0].max_tokens = 64000;
+    rig->settings.models[0].max_context_tokens = 200000;
+    rig->settings.models[0].price_in_nano = 3000;
+    rig->settings.models[0].price_out_nano = 15000;
+    rig->settings.root.cost_nano = NANO_PER_DOLLAR;
+    rig->settings.max_concurrent = CHILDREN;
+    rig_start(rig, "do it");
+    spawn_all(rig);
+    assert_int_equal(asking(rig), CHILDREN);
+    assert_int_equal(rig_count(rig, EVENT_BUDGET_WAITING), 0);
+    assert_int_equal(limit_of(rig, CHILDREN), LEAST);
+}
+
+/* Nobody is asked for an answer of a few words because others hold most of the money for a moment. */
+static void a_request_is_not_squeezed_by_what_others_have_reserved(void **state)
+{
+    struct rig *rig = *state;
+    rig->settings.models[0].max_tokens = MOST;
+    rig->settings.models[0].max_context_tokens = 200000;
+    rig->settings.models[0].price_in_nano = 3000;
+    rig->settings.models[0].price_out_nano = 40000;
+    rig->settings.root.cost_nano = NANO_PER_DOLLAR;
+    rig->settings.max_concurrent = CHILDREN;
+    rig_start(rig, "do it");
+    spawn_all(rig);
+    assert_true(asking(rig) >= 2 && asking(rig) < CHILDREN);
+    for (uint32_t no = 1; no <= CHILDREN; no++) {
+        assert_int_equal(limit_of(rig, no), LEAST);
+        answer(rig, no, "done", 20, false);
+    }
+    answer(rig, 0, "all done", 20, false);
+    assert_int_equal(run_outcome(rig->run), OUTCOME_COMPLETED);
+}
+
 /* A reservation is of the moment, a child's cap is for its life. */
 static void a_child_inherits_what_is_not_spent_whatever_is_reserved(void **state)
 {
@@ -108,7 +146,7 @@ static void the_limit_is_doubled_until_it_is_the_models_own(void **state)
     rig_start(rig, "do it");
     assert_int_equal(limit_of(rig, 0), 4 * LEAST);
     read_with(rig, 0, 0, 10);
-    for (int64_t limit = 2 * LEAST; limit < 8 * LEAST; limit *= 2) {
+    for (int64_t limit = LEAST; limit < 8 * LEAST; limit *= 2) {
         assert_int_equal(limit_of(rig, 0), limit);
         answer(rig, 0, "part", limit, true);
     }
@@ -235,7 +273,7 @@ static void reasoning_has_room(void **state)
         rig->settings.models[0].effort_tokens = 32768;
         rig->settings.params.effort = str_from(rows[i].effort);
         rig->settings.models[0].price_in_nano = rig->settings.models[0].price_out_nano = 100;
-        rig->settings.models[0].max_tokens = 32768;
+        rig->settings.models[0].max_tokens = MOST; /* of agents without an effort */
         rig->settings.models[0].max_context_tokens = 200000;
         rig->settings.root.cost_nano = NANO_PER_DOLLAR;
         rig_start(rig, "do it");
@@ -315,6 +353,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RIG_TEST(ten_children_work_side_by_side_while_a_dollar_is_nearly_untouched),
+        RIG_TEST(ten_children_work_side_by_side_however_much_the_model_may_write),
+        RIG_TEST(a_request_is_not_squeezed_by_what_others_have_reserved),
         RIG_TEST(a_child_inherits_what_is_not_spent_whatever_is_reserved),
         RIG_TEST(the_limit_is_doubled_until_it_is_the_models_own),
         RIG_TEST(without_a_limit_on_tokens_or_dollars_the_whole_limit_is_sent),

@@ -264,6 +264,28 @@ static void tries_that_break_park_the_run_before_they_use_up_its_budget(void **s
     assert_int_equal(run_state(rig->run), RUN_COMPLETED);
 }
 
+/* Nothing tells what such a try used either. */
+static void answers_that_are_cut_in_the_middle_park_the_run_as_well(void **state)
+{
+    struct rig *rig = *state;
+    rig->settings.root.tokens = 20000;
+    answered_once(rig);
+    for (int i = 0; i < 2000 && run_state(rig->run) == RUN_RUNNING; i++) {
+        struct model_failure failure = failure_of(ERR_RETRY, 200, "the stream was cut");
+        failure.partial = STR("half an answer");
+        if (rig_agent(rig, 0)->phase == PHASE_ASKING)
+            rig_failure(rig, 0, &failure);
+        else
+            rig_pass(rig, run_deadline(rig->run) - rig->now);
+    }
+    assert_int_equal(run_state(rig->run), RUN_PARKED);
+    check_str(rig_last(rig, 0, EVENT_RUN_PARKED)->kind, "broken");
+    rig->broken = BROKEN_FORGIVEN;
+    rig_crash(rig, MINUTE);
+    rig_say(rig, 0, "done");
+    assert_int_equal(run_state(rig->run), RUN_COMPLETED);
+}
+
 static void one_or_two_tries_that_broke_are_spent_like_others(void **state)
 {
     struct rig *rig = *state;
@@ -485,6 +507,7 @@ int main(void)
         RIG_TEST(a_request_that_waits_for_admission_uses_up_no_time_and_parks_with_patience),
         RIG_TEST(a_request_that_was_admitted_counts_again),
         RIG_TEST(tries_that_break_park_the_run_before_they_use_up_its_budget),
+        RIG_TEST(answers_that_are_cut_in_the_middle_park_the_run_as_well),
         RIG_TEST(one_or_two_tries_that_broke_are_spent_like_others),
         RIG_TEST(tries_of_an_answered_request_stay_spent_and_do_not_park),
         RIG_TEST(a_request_that_never_left_costs_a_parked_run_nothing),

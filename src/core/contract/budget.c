@@ -218,7 +218,8 @@ bool budget_covers_again(const struct account *account, const struct quote *quot
     struct quote twice = *quote;
     twice.input_tokens = add_saturating(quote->input_tokens, quote->input_tokens);
     twice.output_limit = add_saturating(quote->output_limit, output);
-    return output_possible(account, &twice, reserve, VIEW_NOW).output >= twice.output_limit;
+    return output_possible(account, &twice, reserve, VIEW_ONCE_SETTLED).output >=
+           twice.output_limit;
 }
 
 void budget_reserve(struct account *account, struct amount amount)

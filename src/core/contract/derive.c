@@ -226,8 +226,7 @@ static int choose_params(struct derivation *d, struct err *err)
     if (d->role)
         layer_params(params, settings_role_params(d->settings, str_from(d->role->name)));
     params_layer(params, &d->request->params);
-    bool room = params_reason(params) && d->model->effort_tokens > d->model->max_tokens;
-    params->max_output_tokens = room ? d->model->effort_tokens : d->model->max_tokens;
+    params->max_output_tokens = model_output_most(d->model, params);
     return 0;
 }
 

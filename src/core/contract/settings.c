@@ -44,6 +44,12 @@ struct str model_server_name(const struct model_settings *model)
     return model->provider.n > 0 ? model->provider : model->base_url;
 }
 
+int64_t model_output_most(const struct model_settings *model, const struct model_params *params)
+{
+    return params_reason(params) && model->effort_tokens > model->max_tokens ? model->effort_tokens
+                                                                             : model->max_tokens;
+}
+
 const struct model_settings *settings_model(const struct settings *settings, struct str name)
 {
     for (size_t i = 0; i < settings->model_count; i++)

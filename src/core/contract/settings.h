@@ -38,6 +38,9 @@ struct model_settings {
     const struct model_params *params; /* of this model; NULL: none is set */
 };
 
+/* The longest answer that an agent with these parameters may ask of the model. */
+int64_t model_output_most(const struct model_settings *model, const struct model_params *params);
+
 /* Models that stand in for each other, in order: a call that fails goes to the next. */
 struct pool {
     struct str name;

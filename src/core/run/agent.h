@@ -225,6 +225,8 @@ struct agent {
     int64_t attempt;     /* of the agent, 0-based */
     int64_t turns_alike; /* identical turns in a row */
     int64_t nudges;      /* cut or empty replies in a row */
+    /* CUT: the last reply is the first part of an answer, which goes on in the next one. */
+    enum { PARTIAL_NOT, PARTIAL_CUT } partial;
     int64_t corrections; /* wrong answers and failed checks that it was told of */
     uint64_t last_turn;  /* mark of its calls */
     enum {

@@ -17,6 +17,7 @@ static void attempt_reset(struct run *run, struct agent *agent)
     agent->booked = 0;
     agent->cut = CUT_NOT;
     agent->tries = agent->turns_alike = agent->nudges = agent->corrections = 0;
+    agent->partial = PARTIAL_NOT;
     agent->checks = CHECKS_DUE;
     agent->turns = TURNS_FREE;
     agent->limit_outcome = OUTCOME_NONE;

@@ -172,7 +172,7 @@ static struct amount used_by(const struct run *run, const struct agent *agent,
 
 /* What a failed request used is told by a report, or is nothing: it was never sent, or was refused before anything was
  * generated. Else nobody knows, and it counts in full. */
-static bool failed_is_billed(const struct event *e)
+bool request_is_billed(const struct event *e)
 {
     return str_is(e->sent, "no") || event_number(e->http_status, 0) >= 300 ||
            str_is(e->trouble, "overflow") ||
@@ -186,7 +186,7 @@ static struct amount used_by_failed(const struct run *run, const struct agent *a
         return (struct amount){0, 0};
     if (e->input_tokens != EVENT_ABSENT && e->output_tokens != EVENT_ABSENT)
         return used_by(run, agent, e, e->input_tokens, e->output_tokens, agent->context_known);
-    return failed_is_billed(e) ? (struct amount){0, 0} : agent->quoted;
+    return request_is_billed(e) ? (struct amount){0, 0} : agent->quoted;
 }
 
 /* Where something is limited, and in older logs, budget.settled books it. */
@@ -324,10 +324,12 @@ int apply_replied(struct run *run, struct agent *agent, const struct event *e, s
         return -1;
     if (e->version >= 3 && message.call_count == 0 && str_is_blank(message.text))
         message.text = STR("");
-    if (message.text.n > 0 && str_is(e->completeness, "whole") && message.call_count == 0)
+    bool whole = str_is(e->completeness, "whole"), goes_on = agent->partial == PARTIAL_CUT;
+    if ((message.text.n > 0 && whole) || message.call_count > 0)
         agent->nudges = 0;
-    if (message.call_count > 0)
-        agent->nudges = 0;
+    if (e->version >= 4 && !early && agent->compact_at == 0)
+        agent->partial =
+            message.call_count == 0 && !whole && message.text.n > 0 ? PARTIAL_CUT : PARTIAL_NOT;
     int64_t input = event_number(e->input_tokens, -1), output = event_number(e->output_tokens, -1);
     if (output < 0)
         output =
@@ -360,7 +362,10 @@ int apply_replied(struct run *run, struct agent *agent, const struct event *e, s
         agent->account.turns--; /* asking again is still the same turn */
     if (e->model_effective.n > 0)
         agent->model_effective = arena_copy(&agent->arena, e->model_effective);
-    if (message.text.n > 0)
+    if (message.text.n > 0 && goes_on && !early)
+        agent->response = arena_printf(&agent->history, "%.*s%.*s", STR_FMT(agent->response),
+                                       STR_FMT(message.text));
+    else if (message.text.n > 0)
         agent->response = message.text;
     return 0;
 }
@@ -409,7 +414,7 @@ int apply_failed_request(struct run *run, struct agent *agent, const struct even
         return apply_out_of_place(e, err);
     struct amount used = used_by_failed(run, agent, e);
     request_ended(run, agent, e, used);
-    if (!failed_is_billed(e))
+    if (!request_is_billed(e))
         budget_unbilled(&agent->account, used);
     broken_add(agent, e, used);
     enum err_class class = err_class_parse(e->class);

@@ -238,7 +238,7 @@ static void answer(struct deciding *d, const struct agent *agent, const struct c
         } else if (ending_worked(job->outcome)) {
             buf_printf(&out, "OK]\n%s",
                        job->outcome == OUTCOME_COMPLETED ? "" : "[BUDGET EXCEEDED] ");
-            struct str said = result_said(job->outcome, job->response);
+            struct str said = result_said(d, job, job->outcome, job->response);
             said = result_quoted(&d->out->arena, said);
             buf_str(&out, door_share(d, agent, said, awaited->ids.n));
         } else {

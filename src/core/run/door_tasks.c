@@ -151,10 +151,11 @@ static void fan_result(struct deciding *d, struct jw *w, const struct agent *par
 {
     const struct agent *agent = child->no != 0 ? run_agent_at(d->run, child->no) : NULL;
     bool worked = agent != NULL && has_answered(agent);
-    struct str said = agent == NULL                   ? child->error
-                      : worked                        ? agent->response
-                      : ending_worked(agent->outcome) ? result_said(agent->outcome, agent->response)
-                                                      : door_share(d, parent, agent->error, count);
+    struct str said = agent == NULL ? child->error
+                      : worked      ? agent->response
+                      : ending_worked(agent->outcome)
+                          ? result_said(d, agent, agent->outcome, agent->response)
+                          : door_share(d, parent, agent->error, count);
     struct buf summary, notice;
     buf_init(&summary, 4096);
     buf_init(&notice, SIZE_MAX / 4);

@@ -6,6 +6,7 @@
 #include "core/run/state.h"
 
 #define OUTPUT_LEAST 4096 /* no learnt limit is lower */
+#define OUTPUT_FIRST 8192 /* of children, while nothing is known of the model */
 #define OUTPUT_TIMES 4    /* the longest answer so far */
 
 /* Tokens that reasoning must have beside the answer, by effort. Servers that take a number of tokens for it get the
@@ -42,6 +43,21 @@ static struct learnt_output *find(const struct run *run, const struct agent *age
     return NULL;
 }
 
+static int64_t longest_of(const struct learnt_output *output)
+{
+    return larger(output->longest * OUTPUT_TIMES, output->doubled);
+}
+
+/* What agents of other roles wrote says something about the first answer of a role. */
+static int64_t other_roles(const struct run *run, struct str model)
+{
+    int64_t limit = 0;
+    for (size_t i = 0; i < run->output_count; i++)
+        if (str_eq(run->outputs[i].model, model))
+            limit = larger(limit, longest_of(&run->outputs[i]));
+    return limit > 0 ? limit : OUTPUT_FIRST;
+}
+
 int64_t output_learnt(const struct run *run, const struct agent *agent, struct str model,
                       int64_t most)
 {
@@ -53,10 +69,9 @@ int64_t output_learnt(const struct run *run, const struct agent *agent, struct s
             least = efforts[i].least;
     if (least == 0)
         return most;
-    /* A model that may write much is one that reasons, or one whose user expects long answers. */
-    int64_t limit = larger(least, known != NULL ? most / 4 : most / 2);
-    if (known != NULL)
-        limit = larger(limit, larger(known->longest * OUTPUT_TIMES, known->doubled));
+    int64_t limit = larger(least, known != NULL    ? longest_of(known)
+                                  : agent->no == 0 ? most / 2 /* nobody waits for it yet */
+                                                   : other_roles(run, model));
     return limit < most ? limit : most;
 }
 

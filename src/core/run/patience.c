@@ -54,7 +54,7 @@ static bool is_answer(int64_t status)
 
 static bool is_final_status(int64_t status)
 {
-    return status == 401 || status == 403 || status == 404;
+    return status == 401 || status == 402 || status == 403 || status == 404 || status == 410;
 }
 
 /* Until when a failure leaves its model out of pools; 0: it does not. */
@@ -119,9 +119,7 @@ void patience_forget(struct run *run, struct agent *agent)
 void broken_add(struct agent *agent, const struct event *e, struct amount used)
 {
     enum err_class class = err_class_parse(e->class);
-    bool unanswered = event_number(e->http_status, 0) == 0 && e->partial.n == 0 &&
-                      e->output_tokens == EVENT_ABSENT;
-    if (e->version < 3 || !unanswered || (class != ERR_RETRY && class != ERR_TIMEOUT))
+    if (e->version < 3 || request_is_billed(e) || (class != ERR_RETRY && class != ERR_TIMEOUT))
         return;
     struct patience *p = &agent->patience;
     p->broken.tokens += used.tokens;

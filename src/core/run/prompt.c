@@ -47,25 +47,38 @@ struct str prompt_root(struct deciding *d)
     return text;
 }
 
-struct str prompt_last_turn(struct deciding *d, const struct agent *agent)
+/* "6000 tokens", without the key that sets it, which is for people; tool calls with how many were made. */
+static struct str budget_words(struct deciding *d, const struct agent *agent, enum limit_kind kind,
+                               struct str limit)
+{
+    int64_t calls = turn_call_limit(d->run, agent), made = agent->account.tool_calls;
+    const char *key = limit.n > 0 ? memmem(limit.p, limit.n, " (", 2) : NULL;
+    if (kind == LIMIT_TOOL_CALLS && calls > 0)
+        return arena_printf(&d->out->arena, "%lld of %lld tool calls made", (long long)made,
+                            (long long)calls);
+    if (kind == LIMIT_TOOL_CALLS || limit.n == 0)
+        return arena_printf(&d->out->arena, "%lld tool calls made", (long long)made);
+    return key != NULL ? (struct str){limit.p, (size_t)(key - limit.p)} : limit;
+}
+
+struct str prompt_last_turn(struct deciding *d, const struct agent *agent, enum limit_kind kind,
+                            struct str limit)
 {
     return arena_printf(&d->out->arena,
-                        "Your budget is used up (%lld tool calls made). This is your last turn. Do "
+                        "Your budget is used up (%.*s). This is your last turn. Do "
                         "not call tools: no call is executed any more. Answer now with "
                         "%s",
-                        (long long)agent->account.tool_calls,
+                        STR_FMT(budget_words(d, agent, kind, limit)),
                         agent->contract.outputs.schema.p != NULL
                             ? "one JSON value that matches the schema, and nothing else."
                             : "what you have found and done, and say what is missing.");
 }
 
-struct str prompt_warning(struct deciding *d, const struct agent *agent, int percent)
+struct str prompt_warning(struct deciding *d, const struct agent *agent, int percent,
+                          enum limit_kind kind, struct str limit)
 {
-    int64_t calls = turn_call_limit(d->run, agent);
-    struct str of =
-        calls > 0 ? arena_printf(&d->out->arena, " of %lld", (long long)calls) : STR("");
     return arena_printf(&d->out->arena,
-                        "%d %% of your budget is used (%lld%.*s tool calls made). Wrap up: finish "
+                        "%d %% of your budget is used (%.*s). Wrap up: finish "
                         "what matters most, then answer.",
-                        percent, (long long)agent->account.tool_calls, STR_FMT(of));
+                        percent, STR_FMT(budget_words(d, agent, kind, limit)));
 }

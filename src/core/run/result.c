@@ -223,11 +223,18 @@ struct str result_quoted(struct arena *arena, struct str text)
     return result;
 }
 
-struct str result_said(enum outcome outcome, struct str response)
+struct str result_said(struct deciding *d, const struct agent *agent, enum outcome outcome,
+                       struct str response)
 {
-    return response.n == 0 && outcome == OUTCOME_BUDGET_EXCEEDED
-               ? STR("its budget was used up before it could answer")
-               : response;
+    struct str limit = agent->limit_reached;
+    const char *colon = limit.n > 0 ? ": " : "";
+    if (outcome != OUTCOME_BUDGET_EXCEEDED)
+        return response;
+    if (response.n == 0)
+        return arena_printf(&d->out->arena, "its budget was used up before it could answer%s%.*s",
+                            colon, STR_FMT(limit));
+    return arena_printf(&d->out->arena, "%.*s\n\n(it stopped early: its budget was used up%s%.*s)",
+                        STR_FMT(response), colon, STR_FMT(limit));
 }
 
 struct str result_text(struct deciding *d, const struct agent *agent, const struct ending *ending)
@@ -251,7 +258,8 @@ struct str result_text(struct deciding *d, const struct agent *agent, const stru
         if (ending->response.n > 0)
             buf_text(&out, "\nWhat it had written so far: ");
     }
-    buf_str(&out, result_quoted(&d->out->arena, result_said(ending->outcome, ending->response)));
+    buf_str(&out, result_quoted(&d->out->arena,
+                                result_said(d, agent, ending->outcome, ending->response)));
     buf_printf(&out, "\n\n(%s after %lld tool calls, %lld.%llds", worked ? "ended" : "Error",
                (long long)agent->account.tool_calls, (long long)(ms / 1000),
                (long long)(ms % 1000 / 100));

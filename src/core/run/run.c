@@ -384,14 +384,15 @@ static void print_agent(struct buf *out, const struct agent *a)
     buf_printf(out, "  overflows=%lld rebuilt=%d booked=%zu output=%lld/%lld cut=%d\n",
                (long long)a->overflows, (int)a->context_state, a->booked,
                (long long)a->request_output, (long long)a->request_most, (int)a->cut);
-    buf_printf(out,
-               "  tries=%lld attempt=%lld alike=%lld nudges=%lld corrections=%lld turn=%s turns=%d "
-               "limit=%d:%.*s inherited=%d%d "
-               "stopping=%d:%.*s\n",
-               (long long)a->tries, (long long)a->attempt, (long long)a->turns_alike,
-               (long long)a->nudges, (long long)a->corrections, turn, a->turns, a->limit_outcome,
-               STR_FMT(a->limit_reached), a->inherited.tokens, a->inherited.cost, a->stopping,
-               STR_FMT(a->stop_reason));
+    buf_printf(
+        out,
+        "  tries=%lld attempt=%lld alike=%lld nudges=%lld:%d corrections=%lld turn=%s turns=%d "
+        "limit=%d:%.*s inherited=%d%d "
+        "stopping=%d:%.*s\n",
+        (long long)a->tries, (long long)a->attempt, (long long)a->turns_alike, (long long)a->nudges,
+        a->partial, (long long)a->corrections, turn, a->turns, a->limit_outcome,
+        STR_FMT(a->limit_reached), a->inherited.tokens, a->inherited.cost, a->stopping,
+        STR_FMT(a->stop_reason));
     buf_printf(out, "  outcome=%s response=%.*s error=%.*s model=%.*s", outcome_text(a->outcome),
                STR_FMT(a->response), STR_FMT(a->error), STR_FMT(a->model_effective));
     buf_printf(out, " pause=%d:%.*s", (int)a->pause, STR_FMT(a->pause_id));

@@ -221,8 +221,9 @@ void member_failed(struct run *run, const struct agent *agent, const struct even
 void patience_failed(struct run *run, struct agent *agent, const struct event *event);
 void patience_forget(struct run *run, struct agent *agent);
 void patience_anew(struct run *run); /* the run is resumed */
-/* Tries that broke without an answer are booked in full. Where it was not one or two, that is remembered until the request is answered
+/* Tries that broke before anything told what they used are booked in full. Where it was not one or two, that is remembered until the request is answered
  * or given up: it must not end the run, which parks before that. A person who resumes it may say that they count no longer. */
+bool request_is_billed(const struct event *e); /* of model.failed: what it used is known */
 void broken_add(struct agent *agent, const struct event *e, struct amount used);
 void broken_keep(struct agent *agent);
 void broken_forgive(struct run *run);
@@ -403,7 +404,8 @@ struct str checks_json(struct deciding *d, const struct list *checks);
 struct str result_object(struct deciding *d, const struct agent *agent,
                          const struct ending *ending);
 /* What the caller reads of a child that worked: its answer, or that its budget was too small for one. */
-struct str result_said(enum outcome outcome, struct str response);
+struct str result_said(struct deciding *d, const struct agent *agent, enum outcome outcome,
+                       struct str response);
 /* The text, with a backslash before each line that looks like one of cadre's own in a result: the parent can tell who said it. */
 struct str result_quoted(struct arena *arena, struct str text);
 /* As spawn_agent shows it to the parent. */
@@ -472,7 +474,10 @@ void control_settings(struct arena *arena, const struct control *control,
 
 /* prompt.c */
 struct str prompt_root(struct deciding *d);
-struct str prompt_last_turn(struct deciding *d, const struct agent *agent);
-struct str prompt_warning(struct deciding *d, const struct agent *agent, int percent);
+/* kind, limit: which limit it came to (limit.c). */
+struct str prompt_last_turn(struct deciding *d, const struct agent *agent, enum limit_kind kind,
+                            struct str limit);
+struct str prompt_warning(struct deciding *d, const struct agent *agent, int percent,
+                          enum limit_kind kind, struct str limit);
 
 #endif

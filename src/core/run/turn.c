@@ -109,12 +109,13 @@ static void refuse(struct deciding *d, const struct agent *agent, struct str rea
 }
 
 /* Says that no more turns follow and that no call is executed, then asks once more. limit: which one was reached. */
-static void last_turn(struct deciding *d, const struct agent *agent, struct str limit)
+static void last_turn(struct deciding *d, const struct agent *agent, enum limit_kind kind,
+                      struct str limit)
 {
     struct event *e = draft(d, agent->no, EVENT_AGENT_MESSAGE);
     e->role = STR("user");
     e->note = STR("last_turn");
-    e->text = prompt_last_turn(d, agent);
+    e->text = prompt_last_turn(d, agent, kind, limit);
     e->reason = limit;
     emit(d, e);
     turn_advance(d, agent);
@@ -217,7 +218,8 @@ static int64_t unknown_tools(const struct deciding *d, const struct agent *agent
 
 /* What is left of this limit does not pay for the request: a last turn, a last turn with less in it, or the end. */
 static void finish_unpaid(struct deciding *d, const struct agent *agent,
-                          const struct model_settings *model, struct str limit)
+                          const struct model_settings *model, enum limit_kind kind,
+                          struct str limit)
 {
     int64_t tools = unknown_tools(d, agent);
     refuse(d, agent,
@@ -225,7 +227,7 @@ static void finish_unpaid(struct deciding *d, const struct agent *agent,
                         "what is left of the budget does not pay for another request%s%.*s",
                         limit.n > 0 ? ": " : "", STR_FMT(limit)));
     if (agent->turns != TURNS_LAST)
-        last_turn(d, agent, limit);
+        last_turn(d, agent, kind, limit);
     else if (context_fit(d, agent, affordable_input(agent, model) - tools))
         request(d, agent);
     else
@@ -244,8 +246,10 @@ static struct str unpaid_limit(struct deciding *d, const struct agent *agent,
     return limit_of_bound(d, agent, bound, needed);
 }
 
-/* Lowers the quote's output limit to what was learnt, where a budget must be shared and pays for the whole request once more:
- * if the answer is cut off. Returns the limit that it had, or EVENT_ABSENT where it stays as it is. */
+/* Lowers the quote's output limit to what was learnt, where a budget must be shared and pays for the request once more with twice
+ * that limit: if the answer is cut off. Reservations of others do not count for that: most of what they hold comes back. Nor is a
+ * request squeezed below what was learnt because of them; it waits. Returns the limit that it had, or EVENT_ABSENT where it stays
+ * as it is. */
 static int64_t lower_output(const struct deciding *d, const struct agent *agent,
                             const struct model_settings *model, struct quote *quote,
                             struct amount reserve)
@@ -253,10 +257,10 @@ static int64_t lower_output(const struct deciding *d, const struct agent *agent,
     int64_t most = quote->output_limit;
     if (!budget_limited(&agent->account))
         return EVENT_ABSENT;
-    quote->output_limit = output_learnt(d->run, agent, model->name, most);
-    if (agent->cut == CUT_EARLY)
-        quote->output_least = quote->output_limit;
-    if (quote->output_limit < most && budget_covers_again(&agent->account, quote, reserve, most))
+    int64_t learnt = output_learnt(d->run, agent, model->name, most);
+    quote->output_limit = quote->output_least = learnt;
+    if (learnt < most &&
+        budget_covers_again(&agent->account, quote, reserve, learnt < most / 2 ? 2 * learnt : most))
         return most;
     quote->output_limit = most;
     return EVENT_ABSENT;
@@ -298,12 +302,15 @@ static void request(struct deciding *d, const struct agent *agent)
         .output_limit = agent->contract.model.params.max_output_tokens};
     quote.price_in_nano = price_of_dearest_input(model);
     quote.price_out_nano = model->price_out_nano;
-    if (quote.output_limit > model->max_tokens)
-        quote.output_limit = model->max_tokens;
+    /* Another model of the pool may write less than the contract's own. */
+    int64_t writes = model_output_most(model, &agent->contract.model.params);
+    if (quote.output_limit > writes)
+        quote.output_limit = writes;
     if (quote.output_limit > window - estimate)
         quote.output_limit = window - estimate;
     struct amount amount = {0, 0}, reserve = turn_reserve(agent, model, estimate);
     int64_t output_limit = 0, most = lower_output(d, agent, model, &quote, reserve);
+    struct budget_bound bound_of = budget_tightest(&agent->account, &quote, reserve);
     switch (budget_quote(&agent->account, &quote, reserve, &amount, &output_limit)) {
     case BUDGET_GRANTED:
         if (output_limit < quote.output_limit)
@@ -318,9 +325,8 @@ static void request(struct deciding *d, const struct agent *agent)
             run_park_broken(d, agent);
             return;
         }
-        finish_unpaid(d, agent, model,
-                      unpaid_limit(d, agent, model, &quote,
-                                   budget_tightest(&agent->account, &quote, reserve)));
+        finish_unpaid(d, agent, model, bound_of.kind,
+                      unpaid_limit(d, agent, model, &quote, bound_of));
         return;
     }
 }
@@ -344,7 +350,9 @@ static void warn_once(struct deciding *d, const struct agent *agent)
     e->percent = percent;
     e->reason = percent < 80 ? limit_warn_at(d) : limit_of(d, agent, kind);
     emit(d, e);
-    message_add(d, agent, "user", "warn", prompt_warning(d, agent, percent));
+    message_add(
+        d, agent, "user", "warn",
+        prompt_warning(d, agent, percent, percent < 80 ? LIMIT_TOOL_CALLS : kind, e->reason));
 }
 
 /* What its parent sent meanwhile: now it stands behind all results of the last turn. */
@@ -397,7 +405,8 @@ void turn_advance(struct deciding *d, const struct agent *agent)
     bool no_calls = calls >= 0 && agent->account.tool_calls >= calls;
     bool spent = no_calls || (turns >= 0 && agent->account.turns + 1 >= turns);
     if (spent && agent->turns != TURNS_LAST && agent->account.turns > 0 && agent->tries == 0) {
-        last_turn(d, agent, limit_of(d, agent, no_calls ? LIMIT_TOOL_CALLS : LIMIT_TURNS));
+        enum limit_kind kind = no_calls ? LIMIT_TOOL_CALLS : LIMIT_TURNS;
+        last_turn(d, agent, kind, limit_of(d, agent, kind));
         return;
     }
     if (agent->tries == 0 && agent->account.turns > 0)
@@ -419,22 +428,44 @@ void turn_settle(struct deciding *d, const struct agent *agent)
     emit(d, e);
 }
 
-/* failed: the error when nudging did not help. */
-static void nudge(struct deciding *d, const struct agent *agent, const char *note, struct str text,
-                  struct str failed)
+static void nudge(struct deciding *d, const struct agent *agent, const char *note, struct str text)
 {
-    if (agent->nudges >= NUDGES_MAX) {
-        if (agent->response.n > 0)
-            agent_finish(d, agent,
-                         agent->limit_outcome != OUTCOME_NONE ? agent->limit_outcome
-                                                              : OUTCOME_COMPLETED,
-                         STR_NONE);
-        else
-            agent_give_up(d, agent, OUTCOME_ERROR, failed);
-        return;
-    }
     message_add(d, agent, "user", note, text);
     turn_advance(d, agent);
+}
+
+/* Half an answer is not an answer, and another attempt would get another half. */
+#define CUT_AGAIN                                                                                  \
+    "the output limit cut the model's answer off three times in a row, so it is not complete: "    \
+    "raise max_tokens of the model, or ask for less at once"
+
+/* What came of it stands in the conversation, and the parts are joined (apply_replied). */
+static void reply_cut(struct deciding *d, const struct agent *agent)
+{
+    if (agent->nudges < NUDGES_MAX)
+        nudge(d, agent, "cut",
+              STR("Your last reply was cut off by the output limit. Go on exactly where it ended, "
+                  "without repeating any of it; or make one short tool call."));
+    else if (agent->response.n > 0)
+        agent_finish(d, agent, OUTCOME_ERROR, STR(CUT_AGAIN));
+    else
+        agent_give_up(d, agent, OUTCOME_ERROR,
+                      STR("the output limit cut the model's answer off three times in a row, "
+                          "before any text came: raise max_tokens of the model, or lower the "
+                          "effort"));
+}
+
+static void reply_blank(struct deciding *d, const struct agent *agent)
+{
+    if (agent->nudges < NUDGES_MAX)
+        nudge(d, agent, "empty",
+              STR("Your last reply was empty. Call a tool, or answer with text."));
+    else if (agent->response.n > 0)
+        agent_finish(d, agent, OUTCOME_COMPLETED, STR_NONE);
+    else
+        agent_give_up(d, agent, OUTCOME_ERROR,
+                      STR("the model's answer was empty or white space three times in a row: try "
+                          "another model, or put the task in other words"));
 }
 
 static void reply_without_calls(struct deciding *d, const struct agent *agent,
@@ -443,16 +474,9 @@ static void reply_without_calls(struct deciding *d, const struct agent *agent,
     if (agent->limit_outcome != OUTCOME_NONE) {
         agent_finish(d, agent, agent->limit_outcome, STR_NONE);
     } else if (reply->completeness == REPLY_CUT) {
-        nudge(d, agent, "cut",
-              STR("Your last reply was cut off by the output limit. Go on in smaller steps: one "
-                  "short tool call or a shorter answer."),
-              STR("the output limit cut the model's answer off three times in a row, before any "
-                  "text came: raise max_output_tokens, or lower the effort"));
+        reply_cut(d, agent);
     } else if (str_is_blank(reply->text)) {
-        nudge(d, agent, "empty",
-              STR("Your last reply was empty. Call a tool, or answer with text."),
-              STR("the model's answer was empty or white space three times in a row: try "
-                  "another model, or put the task in other words"));
+        reply_blank(d, agent);
     } else if (agent->steered.n > agent->steered_told) {
         turn_advance(d, agent); /* it was told something that it has not seen */
     } else if (answer_corrected(d, agent) || plan_verdict_asked(d, agent)) {
