@@ -55,4 +55,16 @@ static inline struct str str_trim(struct str a)
     return a;
 }
 
+/* Takes the next line off `rest`, without its newline; false at the end. A last line without a newline counts. */
+static inline bool str_next_line(struct str *rest, struct str *line)
+{
+    if (rest->n == 0)
+        return false;
+    const char *end = memchr(rest->p, '\n', rest->n);
+    *line = (struct str){rest->p, end != NULL ? (size_t)(end - rest->p) : rest->n};
+    size_t taken = line->n + (end != NULL);
+    *rest = (struct str){rest->p + taken, rest->n - taken};
+    return true;
+}
+
 #endif

@@ -17,14 +17,25 @@ struct apply {
     enum apply_direction direction;
 };
 
+/* IN_PLACE: the run worked in the checkout itself, so what it changed is there. */
+enum apply_kind { APPLY_FROM_BRANCH, APPLY_IN_PLACE };
+
+/* Where the result of a run is; texts live in the arena that was given. */
+struct apply_source {
+    enum apply_kind kind;
+    struct vcs_apply_request request;
+};
+
 /* What came of it; texts live in the arena that was given. */
 struct apply_outcome {
     struct str workspace; /* the user's, where the run was made */
-    /* IN_PLACE: the run worked in the checkout itself, so what it changed is there. */
-    enum { APPLY_FROM_BRANCH, APPLY_IN_PLACE } kind;
+    enum apply_kind kind;
     struct vcs_applied applied; /* FROM_BRANCH */
 };
 
+/* Finds the result of a run that ended; the direction does not matter. DENIED: it has not ended. NOT_FOUND: no such run. */
+int apply_find(const struct apply *apply, struct arena *arena, struct apply_source *source,
+               struct err *err) NODISCARD;
 /* DENIED: the run has not ended; or it is to be undone, and has worked in the checkout itself. NOT_FOUND: no such run, no repository any
  * more, no git. */
 int apply_run(const struct apply *apply, struct arena *arena, struct apply_outcome *outcome,

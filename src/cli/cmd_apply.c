@@ -16,11 +16,15 @@ const struct command cmd_apply = {
     .summary = "take the result of a run over into your checkout, or back out",
     .usage = "RUN [--undo]",
     .details = "A run in a git repository leaves its work on the branch cadre/RUN/result. This "
-               "fast-forwards the checkout where\n"
-               "the run was started, wherever you are now. Where it has uncommitted changes or "
-               "other commits by now, nothing\n"
-               "is touched: the command to use instead is printed, and the exit code is 1.\n"
-               "--undo goes back while nothing else was committed on top.",
+               "brings it, and nothing else, into the\n"
+               "checkout where the run was started, wherever you are now. A clean checkout that "
+               "stands where the run started is\n"
+               "fast-forwarded. Where you have changes or other commits by now, the work is merged "
+               "into your files: nothing is\n"
+               "committed, and your own changes stay. Where the two clash, each place is told, "
+               "nothing is changed, and the exit\n"
+               "code is 1. --undo takes the work out again in the same way. `cadre diff RUN` shows "
+               "it beforehand.",
     .example = "cadre apply last",
     .options = options,
     .operand_min = 1,

@@ -5,13 +5,14 @@
 #include <stdlib.h>
 
 extern const struct command cmd_run, cmd_agents, cmd_runs, cmd_show, cmd_events, cmd_tree,
-    cmd_resume, cmd_cancel, cmd_approve, cmd_apply, cmd_verify, cmd_replay, cmd_doctor, cmd_gc,
-    cmd_config, cmd_demo, cmd_version, cmd_help, cmd_plan, cmd_models;
+    cmd_resume, cmd_cancel, cmd_approve, cmd_apply, cmd_diff, cmd_verify, cmd_replay, cmd_doctor,
+    cmd_gc, cmd_config, cmd_demo, cmd_version, cmd_help, cmd_plan, cmd_models;
 
 const struct command *const commands[] = {
-    &cmd_run,    &cmd_plan,   &cmd_agents, &cmd_models,  &cmd_runs,    &cmd_show,   &cmd_events,
-    &cmd_tree,   &cmd_resume, &cmd_cancel, &cmd_approve, &cmd_apply,   &cmd_verify, &cmd_replay,
-    &cmd_doctor, &cmd_gc,     &cmd_config, &cmd_demo,    &cmd_version, &cmd_help,   NULL,
+    &cmd_run,    &cmd_plan,    &cmd_agents, &cmd_models, &cmd_runs,    &cmd_show,
+    &cmd_events, &cmd_tree,    &cmd_resume, &cmd_cancel, &cmd_approve, &cmd_diff,
+    &cmd_apply,  &cmd_verify,  &cmd_replay, &cmd_doctor, &cmd_gc,      &cmd_config,
+    &cmd_demo,   &cmd_version, &cmd_help,   NULL,
 };
 
 static const char codes[] =
@@ -36,9 +37,9 @@ static const char json_lines[] =
     "lags behind | `run_id`, `agent_id`, `call_id`, `text` |\n"
     "| `apply` | with `--apply`, when the run completed | `run_id`, `outcome` (applied, "
     "applied_before, "
-    "nothing, in_place, refused), `workspace_path`, `from`, `to`; where refused `reason`, "
-    "`command`, "
-    "`files` |\n"
+    "nothing, in_place, refused), `workspace_path`, `from`, `to`; where applied `way` (commits, "
+    "files) and `files` (`path`, `change`, `executed_by`); where refused `reason`, `command`, "
+    "`clashes` (`path`, `first_line`, `last_line`, `hunk`) |\n"
     "| `result` | last, when the run ended | `run_id`, `run_status`, the result object's fields "
     "(`tokens` and `cost_usd` are what was billed, `cost_usd` null where a price is missing; "
     "`at_most` where requests broke off without a bill), `head` |\n"

@@ -83,23 +83,11 @@ static void put_text(struct writer *w, struct str text)
     }
 }
 
-/* The next line of text, without its newline; false at the end. */
-static bool next_line(struct str *text, struct str *line)
-{
-    if (text->n == 0)
-        return false;
-    const char *end = memchr(text->p, '\n', text->n);
-    *line = (struct str){text->p, end != NULL ? (size_t)(end - text->p) : text->n};
-    size_t taken = line->n + (end != NULL);
-    *text = (struct str){text->p + taken, text->n - taken};
-    return true;
-}
-
 size_t question_text_lines(struct str text)
 {
     struct str line;
     size_t lines = 0;
-    while (next_line(&text, &line))
+    while (str_next_line(&text, &line))
         lines++;
     return lines;
 }
@@ -128,7 +116,7 @@ static void put_lines(struct writer *w, struct str text, enum preview_kind kind,
     struct str line;
     size_t count = question_text_lines(text), number = 0;
     int digits = numbers == NUMBERS_SHOWN && count >= NUMBERED_FROM ? digits_of(count) : 0;
-    while (next_line(&text, &line) && !w->out->failed) {
+    while (str_next_line(&text, &line) && !w->out->failed) {
         char start[sizeof w->gutter];
         number++;
         if (digits > 0)
@@ -162,7 +150,7 @@ static void put_part(struct writer *w, const struct preview_part *part)
     size_t lines = question_text_lines(part->text);
     if (lines <= 1 && part->kind != PREVIEW_DIFF) {
         struct str text = part->text, line = STR("");
-        if (!next_line(&text, &line))
+        if (!str_next_line(&text, &line))
             line = STR("(empty)");
         buf_char(w->out, ' ');
         w->column++;

@@ -11,6 +11,7 @@
 #include "git/index.h"
 #include "git/intent.h"
 #include "git/layout.h"
+#include "git/outlook.h"
 #include "git/worktree.h"
 
 #define ALL_PATHS ((struct vcs_list){NULL, 0})
@@ -188,52 +189,6 @@ static int ask_diff(const struct git_work *work, const char *index, struct str a
     return git_call(work->git, &call, answer, err);
 }
 
-/* Counted in the diff, and not asked of git, which counts no lines of files that an attribute calls binary. A file that becomes another
- * kind of file has two sections. */
-static void count_lines(struct str diff, const struct git_changes *changes,
-                        struct vcs_outlook *outlook)
-{
-    size_t section = 0, file = 0, left = 0;
-    bool in_hunk = false;
-    while (diff.n > 0) {
-        const char *end = memchr(diff.p, '\n', diff.n);
-        size_t n = end != NULL ? (size_t)(end - diff.p) + 1 : diff.n;
-        if (str_starts(diff, STR("diff --git "))) {
-            file = left > 0 ? file : section++;
-            if (file >= outlook->count)
-                return;
-            left = left > 0 ? left - 1 : changes->items[file].status == 'T';
-            in_hunk = false;
-        } else if (diff.p[0] == '@') {
-            in_hunk = true;
-        } else if (in_hunk) {
-            outlook->files[file].added += diff.p[0] == '+';
-            outlook->files[file].removed += diff.p[0] == '-';
-        }
-        diff = (struct str){diff.p + n, diff.n - n};
-    }
-}
-
-static void list_changes(const struct git_work *work, const struct git_changes *changes,
-                         struct vcs_outlook *outlook)
-{
-    struct vcs_list files = git_changed_files(work, changes);
-    outlook->files = arena_alloc(work->arena, (changes->count + 1) * sizeof *outlook->files);
-    outlook->count = changes->count;
-    for (size_t i = 0; i < changes->count; i++) {
-        const struct git_change *change = &changes->items[i];
-        outlook->files[i] =
-            (struct vcs_outlook_file){.path = files.items[i],
-                                      .what = change->old_mode == 0   ? VCS_FILE_NEW
-                                              : change->new_mode == 0 ? VCS_FILE_DELETED
-                                                                      : VCS_FILE_CHANGED,
-                                      .old_mode = change->old_mode,
-                                      .new_mode = change->new_mode,
-                                      .old_id = change->old_id,
-                                      .new_id = change->new_id};
-    }
-}
-
 /* The index holds HEAD and the changes, and nothing else that is staged. */
 static int show_changes(const struct git_work *work, const char *index, struct str head,
                         const struct git_changes *changes, size_t diff_max,
@@ -250,7 +205,7 @@ static int show_changes(const struct git_work *work, const char *index, struct s
         return -1;
     if (diff.output.n <= diff_max) {
         outlook->diff = arena_copy(work->arena, buf_view(&diff.output));
-        count_lines(outlook->diff, changes, outlook);
+        git_outlook_count(outlook->diff, changes, outlook);
     }
     git_answer_release(&diff);
     return 0;
@@ -268,7 +223,7 @@ int git_commit_outlook(const struct git_work *work, const struct vcs_commit_requ
         return -1;
     int result = gather(work, request, head, index, &changes, err);
     if (result == 0) {
-        list_changes(work, &changes, outlook);
+        git_outlook_list(work, &changes, outlook);
         outlook->contents = contents_of(work, head, &changes);
     }
     if (result == 0 && changes.count > 0)

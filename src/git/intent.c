@@ -107,7 +107,7 @@ static int give_up(struct git_tree *tree)
     return -1;
 }
 
-static int name_clashes(const struct git_tree *tree, struct vcs_list clashes, struct err *err)
+static int name_clashes(struct git_tree *tree, struct vcs_list clashes, struct err *err)
 {
     struct buf text;
     buf_init(&text, 4096);
@@ -118,6 +118,7 @@ static int name_clashes(const struct git_tree *tree, struct vcs_list clashes, st
     }
     if (clashes.count > CLASHES_SHOWN)
         buf_printf(&text, " and %zu more", clashes.count - CLASHES_SHOWN);
+    tree->clashes = clashes;
     err_set(err, ERR_RETRY, "files that the merge into %.*s changes were changed meanwhile: %.*s",
             STR_FMT(tree->name), STR_FMT(buf_view(&text)));
     buf_release(&text);

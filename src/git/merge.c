@@ -49,31 +49,41 @@ static int commit_merge(const struct git_work *work, const struct vcs_integrate_
     return git_commit_object(work, &parts, &merged->to, err);
 }
 
-static int merge_three_way(const struct git_work *work, const struct vcs_integrate_request *request,
-                           struct vcs_merged *merged, struct err *err)
+int git_merge_trees(const struct git_work *work, struct str ours, struct str theirs,
+                    struct git_merge_answer *told, struct err *err)
 {
     struct git_answer answer;
-    struct git_merge_answer told;
     struct git_call call = {
         .site = work->site,
-        .words = GIT_WORDS("merge-tree", "--write-tree", "-z", "--name-only", "--messages",
-                           merged->from.p, merged->commit.p),
+        .words = GIT_WORDS("merge-tree", "--write-tree", "-z", "--name-only", "--messages", ours.p,
+                           theirs.p),
         .effect = GIT_WRITES,
         .expects = GIT_ZERO_OR_ONE,
         .cancelled = work->cancelled,
     };
     if (git_call(work->git, &call, &answer, err) != 0)
         return -1;
-    int result = git_parse_merge(work->arena, buf_view(&answer.output), &told, err);
-    if (result == 0 && answer.status == 1) {
-        merged->outcome = VCS_CONFLICT;
-        merged->conflicts = copy_list(work, &told);
-        merged->note = arena_copy(work->arena, told.message);
-    } else if (result == 0) {
-        result = commit_merge(work, request, arena_copy(work->arena, told.tree), merged, err);
-    }
+    struct str output = arena_copy(work->arena, buf_view(&answer.output));
+    int status = answer.status;
     git_answer_release(&answer);
-    return result;
+    if (git_parse_merge(work->arena, output, told, err) != 0)
+        return -1;
+    told->clean = status == 0;
+    return 0;
+}
+
+static int merge_three_way(const struct git_work *work, const struct vcs_integrate_request *request,
+                           struct vcs_merged *merged, struct err *err)
+{
+    struct git_merge_answer told;
+    if (git_merge_trees(work, merged->from, merged->commit, &told, err) != 0)
+        return -1;
+    if (told.clean)
+        return commit_merge(work, request, arena_copy(work->arena, told.tree), merged, err);
+    merged->outcome = VCS_CONFLICT;
+    merged->conflicts = copy_list(work, &told);
+    merged->note = told.message;
+    return 0;
 }
 
 static int preview(const struct git_work *work, const struct vcs_integrate_request *request,

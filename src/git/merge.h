@@ -9,6 +9,9 @@
 NODISCARD int git_isolate(const struct git *git, struct arena *arena,
                           const struct vcs_isolate_request *request, struct vcs_isolated *isolated,
                           struct err *err);
+/* What a three-way merge of two commits gives. Nothing moves. */
+NODISCARD int git_merge_trees(const struct git_work *work, struct str ours, struct str theirs,
+                              struct git_merge_answer *told, struct err *err);
 NODISCARD int git_merge_begin(const struct git *git, struct arena *arena,
                               const struct vcs_integrate_request *request,
                               struct vcs_merged *merged, struct err *err);

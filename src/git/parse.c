@@ -108,27 +108,58 @@ static bool is_listed(const struct git_merge_answer *answer, struct str path)
     return answer->file_count > 0 && str_eq(answer->files[answer->file_count - 1], path);
 }
 
-/* Messages: a count of paths, the paths, a type, a text. The first that tells of a conflict is kept. */
-static int read_messages(struct str rest, struct git_merge_answer *answer, struct err *err)
+/* A count in decimal. */
+static int read_count(struct str field, size_t *count, struct err *err)
 {
-    struct str field, type, text;
-    while (git_next_field(&rest, &field)) {
-        size_t paths = 0;
-        for (size_t i = 0; i < field.n; i++) {
-            if (field.p[i] < '0' || field.p[i] > '9' || paths > CHANGES_MAX)
-                return err_set(err, ERR_CORRUPT, "git's account of a merge does not parse");
-            paths = paths * 10 + (size_t)(field.p[i] - '0');
-        }
-        for (size_t i = 0; i < paths; i++)
-            if (!git_next_field(&rest, &field))
-                return err_set(err, ERR_CORRUPT, "git's account of a merge does not parse");
-        if (!git_next_field(&rest, &type) || !git_next_field(&rest, &text))
+    *count = 0;
+    for (size_t i = 0; i < field.n; i++) {
+        if (field.p[i] < '0' || field.p[i] > '9' || *count > CHANGES_MAX)
             return err_set(err, ERR_CORRUPT, "git's account of a merge does not parse");
-        if (answer->message.n == 0 && str_starts(type, STR("CONFLICT")))
-            answer->message = text;
+        *count = *count * 10 + (size_t)(field.p[i] - '0');
     }
-    while (answer->message.n > 0 && answer->message.p[answer->message.n - 1] == '\n')
-        answer->message.n--;
+    return 0;
+}
+
+/* One message: a count of paths, the paths, a type, a text. */
+static int read_message(struct str *rest, struct str field, struct str *type,
+                        struct git_merge_note *note, struct err *err)
+{
+    size_t paths;
+    if (read_count(field, &paths, err) != 0)
+        return -1;
+    *note = (struct git_merge_note){.path = STR_NONE};
+    for (size_t i = 0; i < paths; i++) {
+        if (!git_next_field(rest, &field))
+            return err_set(err, ERR_CORRUPT, "git's account of a merge does not parse");
+        if (i == 0)
+            note->path = field;
+    }
+    if (!git_next_field(rest, type) || !git_next_field(rest, &note->text))
+        return err_set(err, ERR_CORRUPT, "git's account of a merge does not parse");
+    while (note->text.n > 0 && note->text.p[note->text.n - 1] == '\n')
+        note->text.n--;
+    return 0;
+}
+
+/* Those that tell of a conflict are kept. */
+static int read_messages(struct arena *arena, struct str rest, struct git_merge_answer *answer,
+                         struct err *err)
+{
+    struct str field, type, counted = rest;
+    struct git_merge_note note;
+    size_t count = 0;
+    while (git_next_field(&counted, &field)) {
+        if (read_message(&counted, field, &type, &note, err) != 0)
+            return -1;
+        count += str_starts(type, STR("CONFLICT"));
+    }
+    if (count > 0)
+        answer->notes = arena_alloc(arena, count * sizeof *answer->notes);
+    while (git_next_field(&rest, &field) && read_message(&rest, field, &type, &note, err) == 0)
+        if (str_starts(type, STR("CONFLICT")))
+            answer->notes[answer->note_count++] = note;
+    if (count > 0)
+        answer->message = answer->notes[0].text;
     return 0;
 }
 
@@ -150,7 +181,8 @@ int git_parse_merge(struct arena *arena, struct str output, struct git_merge_ans
     for (size_t i = 0; i < count; i++)
         if (git_next_field(&files, &field) && !is_listed(answer, field))
             answer->files[answer->file_count++] = field;
-    return read_messages(rest, answer, err);
+    answer->clean = answer->file_count == 0;
+    return read_messages(arena, rest, answer, err);
 }
 
 void git_parse_setting(struct str field, struct str *key, struct str *value)

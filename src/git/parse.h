@@ -32,6 +32,15 @@ struct git_merge_answer {
     struct str *files; /* in conflict, each once, in git's order */
     size_t file_count;
     struct str message; /* of the first conflict; empty: none */
+    struct git_merge_note *notes;
+    size_t note_count;
+    bool clean; /* nothing is in conflict */
+};
+
+/* What git says about a conflict. */
+struct git_merge_note {
+    struct str path; /* the first that it names */
+    struct str text;
 };
 
 /* The next field without its NUL; false at the end. A last field without a NUL counts. */

@@ -23,6 +23,7 @@ struct git_tree {
     struct str run, name;
     const char *ref; /* of the branch */
     struct git_tree_refs refs;
+    struct vcs_list clashes; /* files that the last move into it met; from the work tree */
 };
 
 /* The user's site of a workspace; a directory without git gets a shadow. */

@@ -7,6 +7,7 @@
 #include "git/commit.h"
 #include "git/intent.h"
 #include "git/merge.h"
+#include "git/outlook.h"
 #include "git/records.h"
 #include "git/site.h"
 #include "git/worktree.h"
@@ -202,6 +203,21 @@ static int vcs_undo(void *self, struct arena *arena, const struct vcs_apply_requ
     return result;
 }
 
+static int vcs_result(void *self, struct arena *arena, const struct vcs_apply_request *request,
+                      size_t diff_max, struct vcs_outlook *outlook, struct err *err)
+{
+    struct git_site site;
+    struct str end;
+    if (git_site_any(self, arena, request->workspace, &site, err) != 0)
+        return -1;
+    struct git_work work = {self, &site, arena, request->cancelled};
+    const char *branch = git_branch_ref(arena, request->run, STR(VCS_RESULT));
+    if (git_resolve(&work, branch, &end, err) != 0)
+        return -1;
+    return git_outlook_between(&work, arena_copy(arena, request->base), end, diff_max, outlook,
+                               err);
+}
+
 static int vcs_apply_files(void *self, struct arena *arena, const struct vcs_apply_request *request,
                            struct str from, struct str to, struct vcs_applied *applied,
                            struct err *err)
@@ -263,8 +279,9 @@ static int vcs_forget(void *self, struct str workspace, struct str run, struct e
     struct git_work work = {self, &site, &arena, NULL};
     int result = settle_users(self, &arena, workspace, run, err) != 0 ||
                          git_site_any(self, &arena, workspace, &site, err) != 0 ||
-                         git_site_lock(&site, NULL, err) != 0 || git_forget(&work, run, err) != 0 ||
-                         git_remove_shadow(&work, err) != 0
+                         git_site_lock(&site, NULL, err) != 0 ||
+                         git_apply_settle(&work, run, err) != 0 ||
+                         git_forget(&work, run, err) != 0 || git_remove_shadow(&work, err) != 0
                      ? -1
                      : 0;
     git_site_unlock(&site);
@@ -290,6 +307,7 @@ int git_vcs_open(struct git_vcs *vcs, struct str state, struct str excludes, str
         .remove = vcs_remove,
         .apply = vcs_apply,
         .undo = vcs_undo,
+        .result = vcs_result,
         .apply_files = vcs_apply_files,
         .list = vcs_list,
         .discard = vcs_discard,

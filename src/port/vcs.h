@@ -183,12 +183,26 @@ struct vcs_apply_request {
 
 enum vcs_apply { VCS_APPLIED, VCS_APPLIED_BEFORE, VCS_NOTHING_TO_APPLY, VCS_APPLY_REFUSED };
 
+/* A place where the user's files and the run's do not fit together. */
+struct vcs_clash {
+    struct str path;     /* from the workspace */
+    int64_t first, last; /* lines of the user's file; 0: all of it */
+    struct str hunk;     /* both sides as git marks them, or what git says about the file */
+};
+
 struct vcs_applied {
     enum vcs_apply outcome;
-    struct str from, to;   /* commits of the user's branch */
-    struct vcs_list files; /* REFUSED: that are in the way */
-    struct str reason;     /* REFUSED: one line for a person */
-    struct str command;    /* REFUSED: what the user can run instead */
+    enum {
+        VCS_BY_COMMIT, /* the user's branch went from `from` to `to` */
+        VCS_BY_FILES   /* only files were changed; nothing is committed */
+    } way;
+    struct str from, to;            /* commits */
+    struct vcs_outlook_file *files; /* APPLIED: what changed */
+    size_t file_count;
+    struct vcs_clash *clashes; /* REFUSED: nothing was changed because of these */
+    size_t clash_count;
+    struct str reason;  /* REFUSED: one line for a person */
+    struct str command; /* REFUSED: what the user can run instead; empty: nothing */
 };
 
 struct vcs_left { /* something that a run left on disk */
@@ -235,11 +249,17 @@ struct vcs_port {
     /* Removes the checkout, and the branch where it holds nothing that its base does not hold or that was merged into the parent's. A tree
      * in the user's checkout loses its branch and its private refs alone. */
     int (*remove)(void *self, const struct vcs_integrate_request *request, struct err *err);
-    /* Fast-forwards the user's clean checkout to cadre/RUN/result; undo goes back while nothing else happened. */
+    /* Brings the run's work, and only that, into the user's checkout. One that is clean and stands where the run started is
+     * fast-forwarded to cadre/RUN/result. Any other gets it by a three-way merge into its files, against the files that the run started
+     * from; nothing is committed, and a clash changes nothing. Undo takes it out again, in the same two ways. Half of either is
+     * completed by the next call. */
     int (*apply)(void *self, struct arena *arena, const struct vcs_apply_request *request,
                  struct vcs_applied *applied, struct err *err);
     int (*undo)(void *self, struct arena *arena, const struct vcs_apply_request *request,
                 struct vcs_applied *applied, struct err *err);
+    /* What the run has changed, as `apply` would bring it. NOT_FOUND: there is no such branch. */
+    int (*result)(void *self, struct arena *arena, const struct vcs_apply_request *request,
+                  size_t diff_max, struct vcs_outlook *outlook, struct err *err);
     /* Puts integrated changes into files of the user's checkout that are as they were in base; commits nothing. All or none. */
     int (*apply_files)(void *self, struct arena *arena, const struct vcs_apply_request *request,
                        struct str from, struct str to, struct vcs_applied *applied,

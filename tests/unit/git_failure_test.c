@@ -108,8 +108,9 @@ static void a_base_that_the_user_left_behind_stays(void **state)
     struct vcs_applied applied;
     struct vcs_apply_request apply = {room_ws(room), STR("r1"), root.request.base, NULL};
     must(room->vcs.port.apply(room->vcs.port.self, &room->arena, &apply, &applied, &err), &err);
-    assert_int_equal(applied.outcome, VCS_APPLY_REFUSED);
-    check_str(applied.command, "git merge cadre/r1/result");
+    assert_int_equal(applied.outcome, VCS_APPLIED);
+    assert_int_equal(applied.way, VCS_BY_FILES);
+    assert_string_equal(shell(room, "git log --format=%%s; tail -1 a.txt"), "other\nkid");
 }
 
 static void what_is_lost_with_a_checkout_is_told(void **state)
