@@ -287,35 +287,59 @@ int git_site_of_tree(const struct git *git, struct arena *arena, struct str work
 
 /* --- finding -------------------------------------------------------------------------------------------------------------------- */
 
-int git_site_find(const struct git *git, struct arena *arena, struct str workspace,
-                  struct git_site *site, struct err *err)
+/* Only looks: 1 for a child's checkout (site), 0 for the user's (real, found), or -1. */
+static int locate(const struct git *git, struct arena *arena, struct str workspace,
+                  char real[PATH_MAX], struct found *found, struct git_site *site, struct err *err)
 {
-    char real[PATH_MAX], common_dir[PATH_MAX];
     struct str given = arena_copy(arena, workspace);
     if (given.n == 0 || realpath(given.p, real) == NULL)
         return err_set(err, ERR_NOT_FOUND, "%.*s is not there", STR_FMT(workspace));
     int child = git_site_of_tree(git, arena, arena_copy(arena, str_from(real)), site, err);
-    if (child != 0)
-        return child > 0 ? 0 : -1;
-    struct found *found = calloc(1, sizeof *found);
-    int result = -1;
-    if (found == NULL)
-        abort();
-    if (discover(real, found, err) != 0 || make_common(git, found, common_dir, err) != 0)
-        goto out;
+    return child != 0 ? child : discover(real, found, err);
+}
+
+static struct str prefix_of(struct arena *arena, const char *real, const struct found *found)
+{
     size_t above = strlen(found->work_tree);
     if (above == 1) /* the root directory */
         above = 0;
-    *site = (struct git_site){
-        .git_dir = arena_copy(arena, str_from(found->git_dir)),
-        .common_dir = arena_copy(arena, str_from(common_dir)),
-        .work_tree = arena_copy(arena, str_from(found->work_tree)),
-        .prefix = real[above] == '/' ? arena_copy(arena, str_from(real + above + 1)) : STR(""),
-    };
-    result = 0;
-out:
+    return real[above] == '/' ? arena_copy(arena, str_from(real + above + 1)) : STR("");
+}
+
+int git_site_view(const struct git *git, struct arena *arena, struct str workspace,
+                  struct vcs_view *view, struct err *err)
+{
+    char real[PATH_MAX];
+    struct git_site child;
+    struct found *found = calloc(1, sizeof *found);
+    if (found == NULL)
+        abort();
+    int result = locate(git, arena, workspace, real, found, &child, err);
+    if (result >= 0)
+        *view = (struct vcs_view){
+            .prefix = result > 0 ? child.prefix : prefix_of(arena, real, found),
+        };
     free(found);
-    return result;
+    return result < 0 ? -1 : 0;
+}
+
+int git_site_find(const struct git *git, struct arena *arena, struct str workspace,
+                  struct git_site *site, struct err *err)
+{
+    char real[PATH_MAX], common_dir[PATH_MAX];
+    struct found *found = calloc(1, sizeof *found);
+    if (found == NULL)
+        abort();
+    int result = locate(git, arena, workspace, real, found, site, err);
+    if (result == 0 && (result = make_common(git, found, common_dir, err)) == 0)
+        *site = (struct git_site){
+            .git_dir = arena_copy(arena, str_from(found->git_dir)),
+            .common_dir = arena_copy(arena, str_from(common_dir)),
+            .work_tree = arena_copy(arena, str_from(found->work_tree)),
+            .prefix = prefix_of(arena, real, found),
+        };
+    free(found);
+    return result < 0 ? -1 : 0;
 }
 
 /* --- directories without git ------------------------------------------------------------------------------------------------------ */

@@ -13,11 +13,15 @@
 #define CADRE_GIT_SITE_H
 
 #include "git/call.h"
+#include "port/vcs.h"
 
 /* The site of a workspace: a child's, or the user's checkout that it lies in. NOT_FOUND where there is no repository. Views live in the
  * arena. */
 NODISCARD int git_site_find(const struct git *git, struct arena *arena, struct str workspace,
                             struct git_site *site, struct err *err);
+/* What is to be known of a workspace before anything is made for it. Makes nothing itself. */
+NODISCARD int git_site_view(const struct git *git, struct arena *arena, struct str workspace,
+                            struct vcs_view *view, struct err *err);
 /* For a directory without git: a repository of our own for it, made when it does not exist. */
 NODISCARD int git_site_shadow(const struct git *git, struct arena *arena, struct str directory,
                               struct git_site *site, struct err *err);

@@ -19,11 +19,7 @@
 static int vcs_view(void *self, struct arena *arena, struct str workspace, struct vcs_view *view,
                     struct err *err)
 {
-    struct git_site site;
-    if (git_site_find(self, arena, workspace, &site, err) != 0)
-        return -1;
-    view->prefix = site.prefix;
-    return 0;
+    return git_site_view(self, arena, workspace, view, err);
 }
 
 static int ask_site(const struct git_work *work, const struct vcs_question *question,

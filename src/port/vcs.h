@@ -212,6 +212,7 @@ struct vcs_left { /* something that a run left on disk */
 };
 
 struct vcs_port {
+    /* Only looks: nothing is made, neither in the repository nor in our own state. */
     int (*view)(void *self, struct arena *arena, struct str workspace, struct vcs_view *view,
                 struct err *err);
     int (*ask)(void *self, const struct vcs_question *question, struct vcs_answer *answer,

@@ -2,9 +2,10 @@
 and for children; questions that wait in the inbox; refusals that are counted and told; what is said beforehand."""
 import json
 import re
+import subprocess
 import unittest
 
-from harness import ModelServer, Workspace, json_lines, wait_until
+from harness import ModelServer, Workspace, json_lines, program, wait_until
 from modes_test import OnATerminal, call, of_type, rule, script
 from plan_run_test import builds, plan, step
 from repository import Repository
@@ -335,6 +336,22 @@ class Headless(unittest.TestCase):
                                     contract = json.loads(space.children(self.result["run_id"])[0]["context_json"])
                                     self.assertEqual(contract["permissions"]["tool_modes"]["shell"],
                                                      values["permissions.tool_modes"]["shell"])
+
+    def test_before_the_first_run_config_check_and_explain_know_the_tree(self):
+        def told(words):
+            """In a home where the default directory of the store is not there yet, what is said, and what is made there."""
+            with Repository("mode: auto\nisolation: {children: false}\n") as space:
+                done = subprocess.run([program("CADRE"), *words, "--json"], cwd=space.files, text=True, check=False,
+                                      capture_output=True, stdin=subprocess.DEVNULL, start_new_session=True,
+                                      env={**space.environment, "OPENAI_API_KEY": "any"})
+                self.assertEqual(done.returncode, 0, done.stderr)
+                return json_lines(done.stdout), list((space.root / "home").iterdir())
+        (checked,), made = told(["config", "check"])
+        self.assertTrue(checked["calls"]["root_in_tree"])
+        self.assertEqual(checked["calls"]["tools"]["shell"]["root"], "allowed")
+        self.assertEqual(made, [])
+        explained, _ = told(["agents", "explain", "executor", "--base-url", "http://127.0.0.1:9/v1", "--model", "any"])
+        self.assertEqual({line["field"]: line["value"] for line in explained}["calls.shell"], "allowed")
 
     def checked(self, space):
         done = space.run(["config", "check", "--json"], env={"OPENAI_API_KEY": "any"})
