@@ -10,7 +10,7 @@ enum asker asked_by(const struct output *output, const struct config *config)
     return here == ASKER_NOBODY ? config->unattended : here;
 }
 
-/* As engine/trees.c finds it out: a root has a tree in a repository alone. */
+/* As engine/trees.c finds it out: a root has a tree only in a repository that the user may write to. */
 static enum call_place root_place(struct arena *arena, struct wire *wire,
                                   const struct contract *root)
 {
@@ -21,7 +21,7 @@ static enum call_place root_place(struct arena *arena, struct wire *wire,
         return PLACE_USERS_FILES;
     int found = vcs->view(vcs->self, arena, wire_workspace(wire)->path, &view, &ignored);
     services_vcs_close(vcs);
-    return found == 0 ? PLACE_TREE : PLACE_USERS_FILES;
+    return found == 0 && view.access == VCS_WRITABLE ? PLACE_TREE : PLACE_USERS_FILES;
 }
 
 int asked_open(struct asked *asked, const struct settings *settings, struct arena *arena,

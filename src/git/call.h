@@ -37,6 +37,8 @@ struct git_site {
         GIT_KIND_REPOSITORY,
         GIT_KIND_SHADOW
     } kind; /* SHADOW: of a directory without git, all files of it */
+    /* READ_ONLY: the user may not write to the repository; it can be asked, but has no trees. */
+    enum { GIT_SITE_WRITABLE, GIT_SITE_READ_ONLY } access;
     /* Descriptor of the lock on it (git/tree.h), 0: none. Every git gets it too: one that outlives a killed cadre still holds the lock. */
     int lock;
 };

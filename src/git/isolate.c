@@ -66,9 +66,12 @@ int git_isolate(const struct git *git, struct arena *arena,
     if (request->tree.place != VCS_OWN_CHECKOUT || root != str_is(name, VCS_RESULT) ||
         str_is(name, VCS_CHECKS))
         return err_set(err, ERR_USAGE, "\"%.*s\" cannot name this worktree", STR_FMT(name));
-    /* Without a repository a root works where the user does: nothing is made for it. */
+    /* Without a repository that can be written a root works where the user does: nothing is made for it. */
     if (root && git_site_find(git, arena, request->tree.workspace, &user, err) != 0)
         return -1;
+    if (root && user.access == GIT_SITE_READ_ONLY)
+        return err_set(err, ERR_NOT_FOUND, "you may not write to the repository of %.*s",
+                       STR_FMT(request->tree.workspace));
     if (git_tree_find(git, arena, &request->tree, request->cancelled, &tree, err) != 0)
         return -1;
     if (start.n == 0 && (root ? start_of_run(git, arena, request, &start, err)

@@ -166,6 +166,20 @@ static int discover(const char *workspace, struct found *found, struct err *err)
     }
 }
 
+/* A tree needs all of these: the objects of its commits, its branch, a lock on packed refs. Tested with the rights that the program
+ * works with; a file system that is mounted read-only says no as well. */
+static bool is_writable(const struct found *found)
+{
+    static const char *const written[] = {"", "/objects", "/refs", "/refs/heads"};
+    char path[PATH_MAX];
+    for (size_t i = 0; i < sizeof written / sizeof written[0]; i++) {
+        snprintf(path, sizeof path, "%.*s%s", PATH_MAX - 32, found->common_dir, written[i]);
+        if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0 && errno != ENOENT)
+            return false;
+    }
+    return true;
+}
+
 /* --- our side ----------------------------------------------------------------------------------------------------------------- */
 
 static int common_path(const struct git *git, const char *key_of, char path[PATH_MAX],
@@ -318,6 +332,7 @@ int git_site_view(const struct git *git, struct arena *arena, struct str workspa
     if (result >= 0)
         *view = (struct vcs_view){
             .prefix = result > 0 ? child.prefix : prefix_of(arena, real, found),
+            .access = result > 0 || is_writable(found) ? VCS_WRITABLE : VCS_READ_ONLY,
         };
     free(found);
     return result < 0 ? -1 : 0;
@@ -337,6 +352,7 @@ int git_site_find(const struct git *git, struct arena *arena, struct str workspa
             .common_dir = arena_copy(arena, str_from(common_dir)),
             .work_tree = arena_copy(arena, str_from(found->work_tree)),
             .prefix = prefix_of(arena, real, found),
+            .access = is_writable(found) ? GIT_SITE_WRITABLE : GIT_SITE_READ_ONLY,
         };
     free(found);
     return result < 0 ? -1 : 0;

@@ -38,9 +38,10 @@ const char *git_private_ref(struct arena *arena, struct str run, const char *nam
 int git_site_any(const struct git *git, struct arena *arena, struct str workspace,
                  struct git_site *site, struct err *err)
 {
-    if (git_site_find(git, arena, workspace, site, err) == 0)
+    int found = git_site_find(git, arena, workspace, site, err);
+    if (found == 0 && site->access == GIT_SITE_WRITABLE)
         return 0;
-    if (err->class != ERR_NOT_FOUND)
+    if (found != 0 && err->class != ERR_NOT_FOUND)
         return -1;
     *err = ERR_INIT;
     return git_site_shadow(git, arena, workspace, site, err);

@@ -26,7 +26,7 @@ struct git_tree {
     struct vcs_list clashes; /* files that the last move into it met; from the work tree */
 };
 
-/* The user's site of a workspace; a directory without git gets a shadow. */
+/* The user's site of a workspace; a directory without git, or with a repository that the user may not write to, gets a shadow. */
 NODISCARD int git_site_any(const struct git *git, struct arena *arena, struct str workspace,
                            struct git_site *site, struct err *err);
 /* Nothing is made for it and nothing is locked. */

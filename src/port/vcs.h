@@ -42,6 +42,8 @@ struct vcs_answer {
 /* How much of a repository a workspace is: what `prefix` and a question's words need. */
 struct vcs_view {
     struct str prefix; /* the workspace's place in the repository; empty: all of it */
+    /* READ_ONLY: the user may not write to the repository. Trees are made as where there is none. */
+    enum { VCS_WRITABLE, VCS_READ_ONLY } access;
 };
 
 struct vcs_commit_request {

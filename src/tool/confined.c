@@ -27,7 +27,7 @@
 static struct sandbox_records records_of(const struct tool_context *context, struct arena *arena)
 {
     const struct vcs_port *vcs = context->services->vcs;
-    const struct vcs_view whole = {STR_NONE};
+    const struct vcs_view whole = {.prefix = STR_NONE};
     struct sandbox_records records = {0};
     struct err ignored = ERR_INIT;
     if (vcs == NULL || git_ask_is_narrow(context, &whole) ||

@@ -247,7 +247,7 @@ static const struct git_command *find_command(struct str name, struct tool_resul
 
 static void ask(struct asking *asking, const struct js *arguments)
 {
-    struct vcs_view view = {STR_NONE};
+    struct vcs_view view = {.prefix = STR_NONE};
     struct vcs_list paths = {NULL, 0};
     const struct vcs_port *vcs = git_ask_port(asking->context, &view, asking->result);
     if (vcs == NULL)

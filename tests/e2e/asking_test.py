@@ -1,6 +1,7 @@
 """Who is asked, seen through the real program: in a repository and in a plain directory, on a terminal and without one, for the root
 and for children; questions that wait in the inbox; refusals that are counted and told; what is said beforehand."""
 import json
+import os
 import re
 import subprocess
 import unittest
@@ -352,6 +353,35 @@ class Headless(unittest.TestCase):
         self.assertEqual(made, [])
         explained, _ = told(["agents", "explain", "executor", "--base-url", "http://127.0.0.1:9/v1", "--model", "any"])
         self.assertEqual({line["field"]: line["value"] for line in explained}["calls.shell"], "allowed")
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs a repository of somebody else's")
+    def test_a_repository_that_the_user_may_not_write_to_counts_as_none_for_trees(self):
+        made = [call("git", command="log", args=["--oneline"]), WRITE]
+        rules = [rule({"calls": [made[i]]}, first_user="ROOT", turn=i) for i in range(2)]
+        rules += [rule({"calls": [call("spawn_agent", task="CHILD works")]}, first_user="ROOT", turn=2),
+                  rule({"calls": [call("write", path="child.txt", content="child\n")]}, first_user="CHILD", turn=0),
+                  rule({"text": "told: {{last}}"}, first_user="CHILD"), rule({"text": "done"}, first_user="ROOT")]
+        with Repository("mode: auto\n") as space, ModelServer(script(*rules)) as server:
+            space.shell("chown 65534:65534 . a.txt src src/c.txt ../home")
+            os.chmod(space.root, 0o755)
+            space.store = space.root / "home" / "store.db"
+
+            def other(*words):
+                return subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", program("CADRE"), *words,
+                                       "--store", str(space.store), "--json"], cwd=space.files, text=True, check=False,
+                                      capture_output=True, stdin=subprocess.DEVNULL, start_new_session=True,
+                                      env={**space.environment, "OPENAI_API_KEY": "any"})
+            (told,) = json_lines(other("config", "check").stdout)
+            self.assertFalse(told["calls"]["root_in_tree"])
+            done = other("run", *server.flags(), "ROOT")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            events = space.events(json_lines(done.stdout)[0]["run_id"])
+            self.assertEqual([tree["strategy"] for tree in of_type(events, "agent.worktree_created")], ["shared", "copy"])
+            self.assertIn("first commit", of_type(events, "tool.finished")[0]["text"])
+            self.assertEqual(space.tree()["out.txt"], "written\n")
+            self.assertEqual(space.tree()["child.txt"], "child\n")
+            refs = space.files / ".git" / "refs"
+            self.assertEqual([str(path.relative_to(refs)) for path in refs.rglob("*") if path.is_file()], ["heads/main"])
 
     def checked(self, space):
         done = space.run(["config", "check", "--json"], env={"OPENAI_API_KEY": "any"})
