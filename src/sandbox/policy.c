@@ -153,6 +153,8 @@ static void add_environment(const struct policy *policy, struct list *list)
         "USER=user",
         "LOGNAME=user",
         "SHELL=/bin/sh",
+        /* Without namespaces /etc/gitconfig is there and cannot be read, at which git gives up. */
+        "GIT_CONFIG_NOSYSTEM=1",
     };
     const struct sandbox_options *options = policy->options;
     const char *const *variables = policy->command->variables;

@@ -208,6 +208,14 @@ static void without_namespaces_a_repository_is_moved_aside_too(void **state)
     assert_false(sandbox_room_exists(room, ".git"));
 }
 
+/* Git gives up at a system-wide config that is there and cannot be read. */
+static void without_namespaces_git_does_not_ask_for_the_systems_config(void **state)
+{
+    struct sandbox_room *room = *state;
+    assert_int_equal(
+        sandbox_room_run(room, "git init -q \"$TMPDIR/r\" && git -C \"$TMPDIR/r\" status -s"), 0);
+}
+
 #define ROOM(test) cmocka_unit_test_setup_teardown(test, bare_setup, sandbox_room_teardown)
 
 int main(void)
@@ -223,6 +231,7 @@ int main(void)
         ROOM(metadata_outside_cannot_be_changed),
         ROOM(a_race_does_not_lead_a_change_outside),
         ROOM(a_store_in_the_shown_workspace_is_not_in_the_tree),
+        ROOM(without_namespaces_git_does_not_ask_for_the_systems_config),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,10 +51,11 @@ static void the_environment_is_built(void **state)
     setenv("CADRE_SECRET", "hunter2", 1);
     room->command.variables = variables;
     assert_int_equal(sandbox_room_run(room, "env | grep -v -e ^PWD= -e ^_= -e ^OLDPWD= | sort"), 0);
-    assert_string_equal(sandbox_room_output(room),
-                        "EXTRA=1\nHOME=/tmp/home\nLANG=C.UTF-8\nLOGNAME=user\n"
-                        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n"
-                        "SHELL=/bin/sh\nTERM=xterm\nTMPDIR=/tmp\nUSER=user\n");
+    assert_string_equal(
+        sandbox_room_output(room),
+        "EXTRA=1\nGIT_CONFIG_NOSYSTEM=1\nHOME=/tmp/home\nLANG=C.UTF-8\nLOGNAME=user\n"
+        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n"
+        "SHELL=/bin/sh\nTERM=xterm\nTMPDIR=/tmp\nUSER=user\n");
 }
 
 #define ROOM(test) cmocka_unit_test_setup_teardown(test, sandbox_room_setup, sandbox_room_teardown)
