@@ -240,13 +240,13 @@ static void before_opening(struct html_hidden *hidden, const char *name)
         pop_to(hidden, at, CARRIES_NOTHING);
 }
 
-static void open_element(struct html_hidden *hidden, const struct html_token *token)
+/* Whether the element itself is hidden. One that holds nothing, as an image, does not stay open. */
+static bool open_element(struct html_hidden *hidden, const struct html_token *token)
 {
     struct style style;
     struct hidden_element element = {.name = ""};
     before_opening(hidden, token->name);
-    if (is(token->name) & IS_VOID)
-        return;
+    size_t count = hidden->count;
     memcpy(element.name, token->name, sizeof element.name);
     bool whole = strcmp(token->name, "html") == 0 || strcmp(token->name, "body") == 0;
     if (!whole && (token->attributes.n > 0 || hidden->sheet.count > 0)) {
@@ -254,6 +254,10 @@ static void open_element(struct html_hidden *hidden, const struct html_token *to
         element.own = style_sights(&style, token);
     }
     push(hidden, &element);
+    bool is_unseen = html_hidden_now(hidden);
+    if (is(token->name) & IS_VOID)
+        hidden->count = count;
+    return is_unseen;
 }
 
 static void remove_one(struct html_hidden *hidden, size_t at)
@@ -290,8 +294,7 @@ bool html_hidden_tag(struct html_hidden *hidden, const struct html_token *token)
 {
     if (token->kind == HTML_CLOSE)
         return close_element(hidden, token->name);
-    open_element(hidden, token);
-    return html_hidden_now(hidden);
+    return open_element(hidden, token);
 }
 
 void html_hidden_restart(struct html_hidden *hidden)

@@ -1,8 +1,11 @@
 /* See html_style.h. Any thread. */
 #include "tool/html_style.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
+
+#include "base/utf8.h"
 
 #define NAME_MAX_BYTES 64      /* of a class, an id or a tag */
 #define PARTS_MAX 4            /* of a selector: p.a.b#c */
@@ -106,6 +109,24 @@ static void set_value(struct style *style, const char *name, const char *value, 
     }
 }
 
+/* "margin: TOP RIGHT BOTTOM LEFT" and its shorter forms: the two sides that can lead off the page. */
+static void set_sides(struct style *style, const char *name, const char *value, uint32_t weight)
+{
+    char side[STYLE_VALUE_MAX], words[4][STYLE_VALUE_MAX];
+    int count = sscanf(value, "%63s %63s %63s %63s", words[0], words[1], words[2], words[3]);
+    if (count < 1)
+        return;
+    const char *important = strchr(value, '!') != NULL ? "!important" : "";
+    snprintf(side, sizeof side, "%.40s%s", words[0], important);
+    set_value(style, strcmp(name, "margin") == 0 ? "margin-top" : "padding-top", side, weight);
+    snprintf(side, sizeof side, "%.40s%s",
+             words[count > 3 && words[3][0] != '!'   ? 3
+                   : count > 1 && words[1][0] != '!' ? 1
+                                                     : 0],
+             important);
+    set_value(style, strcmp(name, "margin") == 0 ? "margin-left" : "padding-left", side, weight);
+}
+
 /* Up to the end of a name or value, with white space as single blanks; cut where it is long. */
 static size_t read_text(struct str css, size_t at, char stop, char out[STYLE_VALUE_MAX])
 {
@@ -136,7 +157,10 @@ static void read_declarations(struct str css, uint32_t weight, struct style *sty
         if (at < css.n && css.p[at] == ':')
             at = read_text(css, at + 1, ';', value);
         at += at < css.n; /* the semicolon */
-        set_value(style, name, value, weight);
+        if (strcmp(name, "margin") == 0 || strcmp(name, "padding") == 0)
+            set_sides(style, name, value, weight);
+        else
+            set_value(style, name, value, weight);
     }
 }
 
@@ -404,6 +428,8 @@ void style_of(const struct style_sheet *sheet, const struct html_token *token, s
 /* --- what can be seen ------------------------------------------------------------------------------ */
 
 #define FAR_PX (-900) /* so far to the left or above nothing of a page is */
+/* Columns are put beside each other with margins of the whole width of a page, and can be seen. */
+#define FAR_MARGIN_PX (-2000)
 
 /* A length in pixels, roughly; false: not a length. */
 static bool pixels(const char *text, double *px)
@@ -436,6 +462,15 @@ static bool is_tiny(const char *text)
     return pixels(text, &px) && px > -1 && px <= 1;
 }
 
+/* A margin shifts an element away, unless a padding brings its text back, as pages do for wide backgrounds. */
+static bool is_shifted(const char *margin, const char *padding)
+{
+    double px, back = 0;
+    if (!pixels(margin, &px))
+        return false;
+    return px + (pixels(padding, &back) ? back : 0) <= FAR_MARGIN_PX;
+}
+
 static bool is_off_screen(const struct style *style)
 {
     const char *position = style->values[STYLE_POSITION].text;
@@ -446,6 +481,10 @@ static bool is_off_screen(const struct style *style)
     const char *by = moved != NULL ? strchr(moved, '(') : NULL;
     double scale;
     return is_far(style->values[STYLE_INDENT].text) ||
+           is_shifted(style->values[STYLE_MARGIN_LEFT].text,
+                      style->values[STYLE_PADDING_LEFT].text) ||
+           is_shifted(style->values[STYLE_MARGIN_TOP].text,
+                      style->values[STYLE_PADDING_TOP].text) ||
            (placed &&
             (is_far(style->values[STYLE_LEFT].text) || is_far(style->values[STYLE_TOP].text) ||
              is_far(style->values[STYLE_RIGHT].text) ||
@@ -469,6 +508,32 @@ static bool is_squeezed(const struct style *style)
            strncmp(path, "inset(100%", 10) == 0 || strncmp(path, "circle(0", 8) == 0;
 }
 
+/* The size that a style says counts; else that of the attribute. */
+static bool is_tiny_side(const char *styled, const struct html_token *token, const char *name)
+{
+    struct buf decoded;
+    struct str value;
+    char text[16];
+    if (styled[0] != '\0' || !html_attribute(token, name, &value))
+        return is_tiny(styled);
+    buf_init(&decoded, DECLARATIONS_MAX);
+    html_decode(value, &decoded);
+    struct str start = utf8_cut(buf_view(&decoded), sizeof text - 1);
+    snprintf(text, sizeof text, "%.*s", STR_FMT(start));
+    buf_release(&decoded);
+    return is_tiny(text);
+}
+
+/* Nothing of an image stands out of its box, as text does. */
+static bool is_tiny_image(const struct style *style, const struct html_token *token)
+{
+    return strcmp(token->name, "img") == 0 &&
+           (is_tiny_side(style->values[STYLE_WIDTH].text, token, "width") ||
+            is_tiny_side(style->values[STYLE_HEIGHT].text, token, "height") ||
+            is_tiny(style->values[STYLE_MAX_WIDTH].text) ||
+            is_tiny(style->values[STYLE_MAX_HEIGHT].text));
+}
+
 static enum style_sight size_sight(const char *size)
 {
     double px;
@@ -486,7 +551,7 @@ struct style_sights style_sights(const struct style *style, const struct html_to
 {
     struct style_sights sights = {.gone = false};
     struct str ignored;
-    double opacity;
+    double opacity, zoom;
     const char *display = style->values[STYLE_DISPLAY].text;
     const char *visibility = style->values[STYLE_VISIBILITY].text;
     if (strcmp(display, "none") == 0 ||
@@ -495,7 +560,9 @@ struct style_sights style_sights(const struct style *style, const struct html_to
         sights.gone = true;
     if (pixels(style->values[STYLE_OPACITY].text, &opacity) && opacity <= 0)
         sights.gone = true;
-    if (is_off_screen(style) || is_squeezed(style))
+    if (pixels(style->values[STYLE_ZOOM].text, &zoom) && zoom <= 0)
+        sights.gone = true;
+    if (is_off_screen(style) || is_squeezed(style) || is_tiny_image(style, token))
         sights.gone = true;
     if (strcmp(visibility, "hidden") == 0 || strcmp(visibility, "collapse") == 0)
         sights.visibility = SIGHT_HIDDEN;

@@ -19,6 +19,11 @@
     X(TOP, "top")                                                                                  \
     X(RIGHT, "right")                                                                              \
     X(BOTTOM, "bottom")                                                                            \
+    X(MARGIN_LEFT, "margin-left")                                                                  \
+    X(MARGIN_TOP, "margin-top")                                                                    \
+    X(PADDING_LEFT, "padding-left")                                                                \
+    X(PADDING_TOP, "padding-top")                                                                  \
+    X(ZOOM, "zoom")                                                                                \
     X(INDENT, "text-indent")                                                                       \
     X(WIDTH, "width")                                                                              \
     X(HEIGHT, "height")                                                                            \

@@ -63,6 +63,13 @@ static void what_styles_hide_is_left_out(void **state)
                                          "position: fixed; top: -5000px",
                                          "position:absolute;left:-100vw",
                                          "text-indent:-9999px",
+                                         "margin-left:-99999px",
+                                         "margin-top: -9999px",
+                                         "margin:0 0 0 -9999px",
+                                         "margin: -9999px !important; margin: 0",
+                                         "margin-left:-99999px;padding-left:10px",
+                                         "zoom:0",
+                                         "zoom: 0%",
                                          "transform:translateX(-9999px)",
                                          "transform: scale(0)",
                                          "position:absolute;clip:rect(0,0,0,0)",
@@ -88,6 +95,13 @@ static void what_styles_show_stays(void **state)
                                           "left:-9999px",
                                           "position:absolute;left:-20px",
                                           "text-indent:-2em",
+                                          "margin-left:-100%",
+                                          "margin-left:-960px",
+                                          "margin:0 -9999px;padding:0 9999px",
+                                          "margin-bottom:-99999px",
+                                          "margin:10px auto -9999px",
+                                          "zoom:1",
+                                          "zoom:normal",
                                           "transform:translateX(-50%)",
                                           "background:url(display:none)",
                                           "content:'display:none'",
@@ -120,6 +134,12 @@ static void hidden_elements_hide_all_that_is_in_them(void **state)
         "seen<p style='display:n&#111;ne'>" WORD "</p>seen",
         "seen<div style=visibility:hidden>a<b>" WORD "</b></div>seen",
         "<pre>seen<span hidden>" WORD "</span></pre>seen",
+        "seen<img alt='" WORD "' style='display:none'>seen",
+        "seen<img hidden alt=" WORD ">seen",
+        "seen<img width=0 height=0 alt=" WORD ">seen",
+        "seen<img width='&#49;' height=200 alt=" WORD ">seen",
+        "seen<img style='height:1px' alt=" WORD ">seen",
+        "<style>.a{opacity:0}</style>seen<img class=a alt=" WORD ">seen",
     };
     for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++)
         check(pages[i], false);
@@ -145,6 +165,10 @@ static void harmless_twins_are_shown(void **state)
         "seen<div hidden><img><br><input></div>" WORD,
         "seen<p>a<b hidden>x</b>" WORD "</p>",
         "seen<input hidden>" WORD,
+        "seen<img hidden>" WORD,
+        "seen<img hidden><img alt=" WORD ">",
+        "seen<img width=100 height=100% alt=" WORD ">",
+        "seen<img width=0 height=0 style='width:9em;height:auto' alt=" WORD ">",
     };
     for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++)
         check(pages[i], true);
