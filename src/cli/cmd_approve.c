@@ -17,7 +17,7 @@ static enum exit_code run(struct invocation *invocation);
 
 static const struct option options[] = {
     {"deny", NULL, "say no: a step fails and what depends on it is skipped; a call is refused"},
-    {"all", NULL, "answer for every step that waits"},
+    {"all", NULL, "answer for every step that waits; with --deny for every call as well"},
     {"show", NULL, "only show what waits: what each question shows, with its hash"},
     {"shown", "HASH", "of the text that you read: needed to approve a call"},
     OPTIONS_COMMON,
@@ -29,14 +29,15 @@ const struct command cmd_approve = {
     .summary = "answer a step of a plan, or a call, that waits for a person",
     .usage = "RUN [STEP|CALL] [--shown HASH] [--deny] [--show]",
     .details =
-        "Without STEP, the one step that waits; where several do, they are listed. Calls wait "
-        "here where nobody is at a\n"
-        "terminal and approvals.via is inbox; they are shown as at a terminal, and answered by "
-        "their id. A yes to a call\n"
-        "names the hash of the text that was shown (--shown): when the call would do something "
-        "else by then, it is not\n"
-        "made. A run that no process works on keeps the answer for `cadre resume`. The first "
-        "answer counts.",
+        "Without a name, the one step that waits, and with --deny the one step or call; where "
+        "several wait, they are\n"
+        "listed. Calls wait here where nobody is at a terminal and approvals.via is inbox; they "
+        "are shown as at a\n"
+        "terminal, and approved by their id. A yes to a call names the hash of the text that was "
+        "shown (--shown): when\n"
+        "the call would do something else by then, it is not made. A run that no process works on "
+        "keeps the answer for\n"
+        "`cadre resume`. The first answer counts.",
     .example = "cadre approve last",
     .options = options,
     .operand_min = 1,
@@ -238,12 +239,16 @@ static int send_answer(struct history *history, const struct waiting *item,
     return result;
 }
 
+static enum waiting_answer wanted_answer(const struct invocation *invocation)
+{
+    return arguments_has(&invocation->arguments, "deny") ? WAITING_NO : WAITING_YES;
+}
+
 /* The first answer counts, whoever gave it and however short a time ago. */
 static int answer(struct invocation *invocation, struct history *history,
                   const struct waiting *item, struct err *err)
 {
-    enum waiting_answer wanted =
-        arguments_has(&invocation->arguments, "deny") ? WAITING_NO : WAITING_YES;
+    enum waiting_answer wanted = wanted_answer(invocation);
     enum waiting_answer came = item->answer;
     enum inbox_delivery delivery;
     if (came == WAITING_OPEN) {
@@ -272,15 +277,27 @@ static int answer(struct invocation *invocation, struct history *history,
     return answered_already(item, came, err);
 }
 
-static int unclear(const struct waiting_list *list, struct err *err)
+/* Is it answered without being named? A yes only for a step: a call is approved by its name, by somebody who has read it. A no
+ * needs no reading. */
+static bool is_meant(const struct waiting *item, enum waiting_answer wanted)
+{
+    return item->answer == WAITING_OPEN && (item->kind == WAITING_STEP || wanted == WAITING_NO);
+}
+
+static int unclear(const struct waiting_list *list, enum waiting_answer wanted, struct err *err)
 {
     struct buf names;
-    size_t n = 0;
+    size_t n = 0, calls = 0;
     buf_init(&names, 65536);
     for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].answer == WAITING_OPEN && list->items[i].kind == WAITING_STEP)
+        if (is_meant(&list->items[i], wanted)) {
             buf_printf(&names, "%s%.*s", n++ > 0 ? ", " : "", STR_FMT(list->items[i].id));
-    err_set(err, ERR_USAGE, "several steps wait: %.*s; name one of them, or use --all",
+            calls += list->items[i].kind == WAITING_CALL;
+        }
+    err_set(err, ERR_USAGE, "several %s wait: %.*s; name one of them, or use --all",
+            calls == 0   ? "steps"
+            : calls == n ? "calls"
+                         : "steps and calls",
             STR_FMT(buf_view(&names)));
     buf_release(&names);
     return -1;
@@ -300,30 +317,31 @@ static int answer_named(struct invocation *invocation, struct history *history,
     return answer(invocation, history, found, err);
 }
 
-/* The steps that wait; a call is answered only by its name, by somebody who has read it. */
-static int answer_steps(struct invocation *invocation, struct history *history,
-                        const struct waiting_list *list, struct err *err)
+/* The one step that waits, or call that is denied; with --all each of them. */
+static int answer_unnamed(struct invocation *invocation, struct history *history,
+                          const struct waiting_list *list, struct err *err)
 {
     const struct arguments *arguments = &invocation->arguments;
     const struct waiting *settled = NULL;
+    enum waiting_answer wanted = wanted_answer(invocation);
     size_t open = 0;
-    for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].kind == WAITING_STEP) {
-            open += list->items[i].answer == WAITING_OPEN;
-            settled = list->items[i].answer != WAITING_OPEN ? &list->items[i] : settled;
-        }
+    for (size_t i = 0; i < list->count; i++) {
+        open += is_meant(&list->items[i], wanted);
+        if (list->items[i].kind == WAITING_STEP && list->items[i].answer != WAITING_OPEN)
+            settled = &list->items[i];
+    }
     if (open > 1 && !arguments_has(arguments, "all"))
-        return unclear(list, err);
+        return unclear(list, wanted, err);
     for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].kind == WAITING_STEP && list->items[i].answer == WAITING_OPEN &&
+        if (is_meant(&list->items[i], wanted) &&
             answer(invocation, history, &list->items[i], err) != 0)
             return -1;
-    int calls = show_open(&invocation->output, history, list, 0, err);
+    int calls = wanted == WAITING_NO ? 0 : show_open(&invocation->output, history, list, 0, err);
     if (calls < 0)
         return -1;
     if (open > 0 || calls > 0)
         return 0;
-    if (settled != NULL && arguments_has(arguments, "deny"))
+    if (settled != NULL && wanted == WAITING_NO)
         return answer(invocation, history, settled, err);
     say(invocation, history, NULL, "none", "has nothing that waits for an answer");
     return 0;
@@ -363,7 +381,7 @@ static int answer_run(struct invocation *invocation, struct history *history, bo
     } else if (result == 0) {
         result = arguments->operand_count > 1
                      ? answer_named(invocation, history, list, arguments->operands[1], err)
-                     : answer_steps(invocation, history, list, err);
+                     : answer_unnamed(invocation, history, list, err);
     }
     waiting_release(list);
     free(list);

@@ -222,6 +222,28 @@ class Headless(unittest.TestCase):
             self.assertEqual(process.end(), 0, process.errors)
             self.assertEqual(process.lines[-1]["refused"]["count"], 1)
 
+    def test_a_no_without_a_name_refuses_the_one_call_that_waits(self):
+        with Repository(self.INBOX) as space, ModelServer(root_calls(WRITE)) as server:
+            process = self.begin(space, server)
+            done = space.run(["approve", "last", "--deny"])
+            self.assertEqual((done.returncode, "is denied" in done.stdout), (0, True), done.stdout + done.stderr)
+            self.assertNotIn("wants to use", done.stdout)
+            self.assertEqual(process.end(), 0, process.errors)
+            self.assertEqual(process.lines[-1]["refused"]["count"], 1)
+
+    def test_a_no_without_a_name_to_several_calls_needs_all(self):
+        writes = [call("write", path=f"{i}.txt", content="x\n") for i in range(2)]
+        with Repository(self.INBOX) as space, ModelServer(child_calls(*writes)) as server:
+            process = self.begin(space, server)
+            process.wait_for_event("permission.asked", 2)
+            names = [line["call"] for line in json_lines(space.run(["approve", "last", "--json"]).stdout)]
+            unclear = space.run(["approve", "last", "--deny"])
+            self.assertEqual(unclear.returncode, 2, unclear.stdout)
+            self.assertIn(f"several calls wait: {', '.join(names)}; name one of them, or use --all", unclear.stderr)
+            self.assertEqual(space.run(["approve", "last", "--all", "--deny"]).returncode, 0)
+            self.assertEqual(process.end(), 0, process.errors)
+            self.assertEqual(process.lines[-1]["refused"]["count"], 2)
+
     def test_nobody_who_answers_parks_the_run_and_a_resume_puts_the_question_again(self):
         with Repository("approvals: {via: inbox, timeout_ms: 1000}\n") as space, ModelServer(root_calls(WRITE)) as server:
             done = space.run(["run", *server.flags(), "--json", "ROOT"])
