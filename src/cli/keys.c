@@ -17,10 +17,14 @@ static struct {
 
 int keys_open(void)
 {
+    /* By its name: /dev/tty can be opened by everybody, whoever owns the terminal. */
+    static const int standard[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
+    const int flags = O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
     char name[PATH_MAX];
-    if (ttyname_r(STDIN_FILENO, name, sizeof name) != 0)
-        strcpy(name, "/dev/tty");
-    return open(name, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    for (size_t i = 0; i < sizeof standard / sizeof standard[0]; i++)
+        if (ttyname_r(standard[i], name, sizeof name) == 0)
+            return open(name, flags);
+    return open("/dev/tty", flags);
 }
 
 void keys_take(int fd)

@@ -5,8 +5,8 @@
 
 #include "base/str.h"
 
-/* The terminal for reading: that of stdin, else the controlling one. -1: nobody is there, also where the terminal belongs to another
- * user and cannot be opened. It does not block; the caller closes it. */
+/* The terminal for reading: that of stdin, else of stdout, else of stderr, else the controlling one. -1: nobody is there, also where the
+ * terminal belongs to another user and cannot be opened. It does not block; the caller closes it. */
 int keys_open(void);
 
 /* Keys come at once and without an echo; what was typed before is thrown away. Ctrl-C stays a signal. */

@@ -1,4 +1,5 @@
 """What a question shows, what can be answered to it, and that what was shown is what runs."""
+import fcntl
 import json
 import os
 import pty
@@ -6,6 +7,7 @@ import re
 import signal
 import subprocess
 import tempfile
+import termios
 import time
 import unittest
 
@@ -465,6 +467,14 @@ class WhoIsThere(Asked):
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root to be somebody else")
     def test_a_terminal_of_another_user_means_that_nobody_is_there(self):
+        self.ask_on_a_terminal_of_root(None)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root to be somebody else")
+    def test_a_terminal_of_another_user_is_not_read_where_the_task_is_piped_either(self):
+        self.ask_on_a_terminal_of_root(b"ROOT")
+
+    def ask_on_a_terminal_of_root(self, piped):
+        """A run of an ordinary user whose terminal belongs to root, as after `su`; the task is an argument, or piped."""
         with tempfile.TemporaryDirectory(prefix="cadre-other-") as home:
             for name in ("files", "store"):
                 os.mkdir(f"{home}/{name}")
@@ -474,16 +484,23 @@ class WhoIsThere(Asked):
             ours, theirs = pty.openpty()
             os.fchmod(theirs, 0o620)
             command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", f"{home}/cadre", "run", "--store",
-                       f"{home}/store/cadre.db", *self.server.flags(), "ROOT"]
-            process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=f"{home}/files",
-                                       env={**self.space.environment, "TERM": "xterm", "HOME": home}, start_new_session=True)
+                       f"{home}/store/cadre.db", *self.server.flags(), "-" if piped else "ROOT"]
+            process = subprocess.Popen(command, stdin=subprocess.PIPE if piped else theirs, stdout=theirs, stderr=theirs,
+                                       cwd=f"{home}/files", start_new_session=True,
+                                       env={**self.space.environment, "TERM": "xterm", "HOME": home},
+                                       preexec_fn=lambda: fcntl.ioctl(1, termios.TIOCSCTTY, 0))
             os.close(theirs)
+            if piped:
+                process.stdin.write(piped)
+                process.stdin.close()
             seen = b""
             try:
-                while piece := os.read(ours, 65536):
+                while b"Allow it?" not in seen and (piece := os.read(ours, 65536)):
                     seen += piece
             except OSError:
                 pass
+            if b"Allow it?" in seen:
+                process.kill()
             self.assertEqual(process.wait(60), 0, seen)
             self.assertNotIn(b"Allow it?", seen)
             self.assertNotIn(b"terminal cannot be read", seen)
