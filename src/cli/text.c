@@ -4,6 +4,7 @@
 #include <math.h>
 #include <time.h>
 
+#include "base/filename.h"
 #include "base/utf8.h"
 
 #define GIST_BYTES 200
@@ -128,6 +129,15 @@ void text_column(struct buf *out, struct str text, int columns, enum text_ellips
         buf_char(out, ' ');
 }
 
+/* Escaped, not stripped: a person decides by this name, and it must not look like another file's. */
+static void add_path(struct buf *out, struct str path)
+{
+    struct arena arena;
+    arena_init(&arena);
+    filename_show(out, utf8_cut(filename_read(&arena, path), 1024));
+    arena_release(&arena);
+}
+
 void text_gist_of(struct buf *out, const struct js *arguments)
 {
     static const char *const telling[] = {"pattern", "path",  "task", "command",
@@ -142,8 +152,11 @@ void text_gist_of(struct buf *out, const struct js *arguments)
            (iter = js_next(arguments, iter, &key, &value)) != NULL)
         found = js_str(value);
     struct buf clean;
-    buf_init(&clean, 4096);
-    utf8_clean(&clean, utf8_cut(found, 1024), UTF8_ONE_LINE);
+    buf_init(&clean, 8192);
+    if (found.n > 0 && found.p == js_get_str(arguments, "path").p)
+        add_path(&clean, found);
+    else
+        utf8_clean(&clean, utf8_cut(found, 1024), UTF8_ONE_LINE);
     buf_str(out, utf8_cut(buf_view(&clean), GIST_BYTES));
     buf_release(&clean);
 }

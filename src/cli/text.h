@@ -23,7 +23,7 @@ enum text_ellipsis { ELLIPSIS_ASCII, ELLIPSIS_UTF8 };
 void text_cut(struct buf *out, struct str text, int columns, enum text_ellipsis ellipsis);
 void text_column(struct buf *out, struct str text, int columns, enum text_ellipsis ellipsis);
 /* The argument that says most about a call: a path, a pattern, a task; one line, cleaned, cut at
- * 200 bytes. arguments: text of a JSON object, from a model. */
+ * 200 bytes. A path is shown as base/filename.h says. arguments: text of a JSON object, from a model. */
 void text_gist(struct buf *out, struct str arguments);
 void text_gist_of(struct buf *out, const struct js *arguments);
 
