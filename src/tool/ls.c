@@ -33,11 +33,11 @@ struct walk {
 };
 
 /* One line; false when the list is full. */
-static bool show_entry(struct walk *walk, int directory, struct str path,
+static bool show_entry(struct walk *walk, struct arena *arena, int directory, struct str path,
                        const struct listing_entry *entry)
 {
     static const char *const marks[] = {[LISTING_FILE] = "",
-                                        [LISTING_DIRECTORY] = "/",
+                                        [LISTING_DIRECTORY] = "",
                                         [LISTING_LINK] = " (symbolic link)",
                                         [LISTING_OTHER] = " (special file)"};
     char size[48] = "";
@@ -50,6 +50,9 @@ static bool show_entry(struct walk *walk, int directory, struct str path,
         walk->cut = true;
         return false;
     }
+    /* The slash belongs to the path: what stands in quotes can be asked for, and lengthened. */
+    if (entry->kind == LISTING_DIRECTORY)
+        path = arena_printf(arena, "%.*s/", STR_FMT(path));
     filename_show(&walk->result->text, path);
     buf_printf(&walk->result->text, "%s%s\n", marks[entry->kind], size);
     walk->shown++;
@@ -70,7 +73,7 @@ static void walk_directory(struct walk *walk, int directory, struct str path, in
         struct str below = str_is(path, ".")
                                ? str_from(entry->name)
                                : arena_printf(&arena, "%.*s/%s", STR_FMT(path), entry->name);
-        if (!show_entry(walk, directory, below, entry))
+        if (!show_entry(walk, &arena, directory, below, entry))
             break;
         if (entry->kind != LISTING_DIRECTORY || depth <= 1)
             continue;

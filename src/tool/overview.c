@@ -221,6 +221,8 @@ static void show_languages(const struct overview *overview, struct tool_result *
 static void show_layout(const struct overview *overview, struct tool_result *result)
 {
     size_t shown = 0;
+    struct buf name;
+    buf_init(&name, SCOPE_PATH_MAX + 2);
     buf_text(&result->text, "layout:\n");
     if (overview->directories[0].files > 0)
         show_tally(result, STR("  ."), " (files at the top)", &overview->directories[0]);
@@ -228,8 +230,11 @@ static void show_layout(const struct overview *overview, struct tool_result *res
         if (tool_room(result) < 2000)
             break;
         buf_text(&result->text, "  ");
-        show_tally(result, str_from(overview->directories[i].name), "/", &overview->directories[i]);
+        buf_clear(&name);
+        buf_printf(&name, "%s/", overview->directories[i].name);
+        show_tally(result, buf_view(&name), "", &overview->directories[i]);
     }
+    buf_release(&name);
     if (shown + 1 < overview->directory_count)
         buf_printf(&result->text, "  [%zu more directories: ask ls]\n",
                    overview->directory_count - 1 - shown);

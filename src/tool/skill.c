@@ -116,8 +116,9 @@ static void list_files(const struct tool_context *context, const struct scope *s
         }
         buf_text(&result->text,
                  shown++ == 0 ? "[files of this skill, to read with the argument file: " : ", ");
+        if (listing.entries[i].kind == LISTING_DIRECTORY)
+            name = arena_printf(context->arena, "%.*s/", STR_FMT(name));
         filename_show(&result->text, name);
-        buf_text(&result->text, listing.entries[i].kind == LISTING_DIRECTORY ? "/" : "");
     }
     buf_text(&result->text, shown > 0 ? "]\n" : "");
     close(directory.fd);

@@ -89,6 +89,11 @@ static void a_file_is_read_by_the_name_that_is_shown(void **state)
     }
     assert_contains(call_ok(f, "read", asking(f, STR("\"a\\nb\""), "")), "the other");
     assert_contains(call_ok(f, "ls", asking(f, STR("\"dir\\n\""), "")), "\"dir\\n/inner\\r\"");
+    /* A directory's slash stands inside the quotes: its name can be asked for, or lengthened. */
+    const char *shown = "\"dir\\n/\"";
+    assert_contains(call_ok(f, "ls", "{}"), shown);
+    assert_contains(call_ok(f, "overview", "{}"), shown);
+    assert_contains(call_ok(f, "ls", asking(f, str_from(shown), "")), "\"dir\\n/inner\\r\"");
 }
 
 static void a_file_is_changed_by_the_name_that_is_shown(void **state)
