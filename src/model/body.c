@@ -83,6 +83,14 @@ static bool paths_step(const struct paths *paths, struct str name, struct paths 
 
 static size_t copy_value(struct str text, size_t at, const struct paths *paths, struct buf *out);
 
+/* Whether the copy of the value at `at`, which starts at `start` of out, lost all of its members. */
+static bool is_emptied(struct str text, size_t at, const struct buf *out, size_t start)
+{
+    size_t inside = skip_space(text, at + 1);
+    return !out->failed && out->n == start + 2 && memcmp(out->p + start, "{}", 2) == 0 &&
+           inside < text.n && text.p[inside] != '}';
+}
+
 /* Copies one member whose key starts at `at`; the separator before it is written where it is
  * needed. */
 static size_t copy_member(struct str text, size_t at, const struct paths *paths, bool *first,
@@ -96,20 +104,28 @@ static size_t copy_member(struct str text, size_t at, const struct paths *paths,
     bool goes_on = paths_step(paths, key, &inner, &done);
     if (done && !done->rename && !done->value)
         return skip_value(text, value);
+    size_t before = out->n;
     if (!*first)
         buf_char(out, ',');
-    *first = false;
     buf_char(out, '"');
     buf_str(out, done && done->rename ? str_from(done->rename) : key);
     buf_text(out, "\":");
+    size_t start = out->n, end = 0;
     if (done && done->value) {
         buf_text(out, done->value);
-        return skip_value(text, value);
+        end = skip_value(text, value);
+    } else if (goes_on) {
+        end = copy_value(text, value, &inner, out);
+        /* A server that refuses all members of an object refuses the object, too. */
+        if (is_emptied(text, value, out, start)) {
+            out->n = before;
+            return end;
+        }
+    } else {
+        end = skip_value(text, value);
+        buf_add(out, text.p + value, end - value);
     }
-    if (goes_on)
-        return copy_value(text, value, &inner, out);
-    size_t end = skip_value(text, value);
-    buf_add(out, text.p + value, end - value);
+    *first = false;
     return end;
 }
 

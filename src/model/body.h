@@ -16,8 +16,8 @@ struct body_edit {
 };
 
 /* Appends the text with each member that an edit names renamed or replaced; with neither given,
- * it is left out. What the paths do not reach is copied byte for byte. At most BODY_EDITS_MAX
- * edits. */
+ * it is left out, and an object member that lost all of its members with it. What the paths do not
+ * reach is copied byte for byte. At most BODY_EDITS_MAX edits. */
 void body_edit(struct str text, const struct body_edit *edits, size_t count, struct buf *out);
 
 /* Appends the messages of Chat Completions, the text between the brackets of their array, with

@@ -161,6 +161,22 @@ class Learning(Case):
             self.assertEqual(len(server.requests), 2)
             self.assertAlmostEqual(result["cost_usd"], 110e-6)
 
+    # Anthropic-compatible gateways that do not know the member refuse it empty as well.
+    def test_a_member_that_was_emptied_goes_with_its_last_parameter(self):
+        refused = ({"type": "error", "error": {"type": "invalid_request_error",
+                                               "message": "output_config: Extra inputs are not permitted"}}, 400)
+
+        def answer(request):
+            request.json({"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-4-6",
+                          "content": [{"type": "text", "text": "done"}], "stop_reason": "end_turn",
+                          "usage": {"input_tokens": 10, "output_tokens": 5}})
+        config = "llm: {effort: high, models: {m: {provider: p, model: claude-opus-4-6}}, " \
+                 "providers: {p: {api: anthropic, base_url: \"%s\"}}}\n"
+        with self.strict({"output_config": refused}, answer) as server, Workspace(config=config % server.url) as space:
+            result, _ = self.drive(space, [])
+            self.assertEqual(result["status"], "completed")
+            self.assertEqual([request.body.get("output_config") for request in server.requests], [{"effort": "high"}, None])
+
     # OpenAI API: "Unsupported value: 'temperature' does not support 0.3 with this model. …"
     def test_what_a_user_set_in_vain_is_told_once(self):
         said = "Unsupported value: 'temperature' does not support 0.3 with this model. Only the default (1) value is supported"

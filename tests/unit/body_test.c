@@ -29,6 +29,27 @@ static void a_removed_member_is_not_looked_for_in_what_models_and_tools_say(void
     buf_release(&out);
 }
 
+static void an_object_goes_with_its_last_member(void **state)
+{
+    static const struct {
+        const char *body, *expected;
+    } rows[] = {
+        {"{\"model\":\"m\",\"o\":{\"a\":1}}", "{\"model\":\"m\"}"},
+        {"{\"o\":{\"a\":1},\"model\":\"m\"}", "{\"model\":\"m\"}"},
+        {"{\"o\":{\"a\":1,\"b\":2}}", "{\"o\":{\"b\":2}}"},
+        /* An object that was empty, and elements of an array, are not ours to take away. */
+        {"{\"o\":{ },\"l\":[{\"a\":1}]}", "{\"o\":{},\"l\":[{}]}"},
+    };
+    static const struct body_edit edits[] = {{"o.a", NULL, NULL}, {"l.*.a", NULL, NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct buf out;
+        buf_init(&out, 1000);
+        body_edit(str_from(rows[i].body), edits, 2, &out);
+        check_str(buf_view(&out), rows[i].expected);
+        buf_release(&out);
+    }
+}
+
 static void check_merge(const char *extra, int64_t tokens, const char *expected)
 {
     struct err err = ERR_INIT;
@@ -96,6 +117,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_removed_member_is_not_looked_for_in_what_models_and_tools_say),
+        cmocka_unit_test(an_object_goes_with_its_last_member),
         cmocka_unit_test(members_of_the_config_go_over_ours),
         cmocka_unit_test(only_closed_schemas_of_known_words_are_strict),
     };

@@ -299,6 +299,28 @@ static void a_parameter_that_an_error_names_is_left_out_from_then_on(void **stat
     }
 }
 
+/* A server that does not know the member refuses it empty as well. */
+static void output_config_goes_whole_where_a_server_refuses_it(void **state)
+{
+    struct bench *bench = *state;
+    bench->request.model = STR("claude-opus-4-6");
+    bench->params.effort = STR("high");
+    render(bench, DIALECT_MESSAGES);
+    has(bench, "\"output_config\":{\"effort\":\"high\"}");
+    assert_int_equal(refuse(bench, MESSAGE("output_config: Extra inputs are not permitted")),
+                     SENDS_EFFORT);
+    assert_null(strstr(bench->again.p, "output_config"));
+    bench->learnt = (struct dialect_learnt){0};
+    bench->request.model = STR("claude-sonnet-4-5");
+    bench->request.schema = STR(SCHEMA);
+    bench->params.effort = STR_NONE;
+    render(bench, DIALECT_MESSAGES);
+    has(bench, "\"output_config\":{\"format\":");
+    assert_int_equal(refuse(bench, MESSAGE("output_config.format: Extra inputs are not permitted")),
+                     SENDS_FORMAT);
+    assert_null(strstr(bench->again.p, "output_config"));
+}
+
 static void nothing_is_learnt_of_a_parameter_that_was_not_sent(void **state)
 {
     struct bench *bench = *state;
@@ -617,6 +639,7 @@ int main(void)
         CASE(the_output_limit_changes_its_name_and_never_vanishes),
         CASE(an_error_about_a_limits_value_or_the_window_teaches_nothing),
         CASE(a_parameter_that_an_error_names_is_left_out_from_then_on),
+        CASE(output_config_goes_whole_where_a_server_refuses_it),
         CASE(nothing_is_learnt_of_a_parameter_that_was_not_sent),
         CASE(a_word_of_running_text_is_not_a_parameter),
         CASE(a_request_that_an_error_quotes_teaches_nothing),
