@@ -30,7 +30,9 @@ static const struct culprit names[] = {
     {"reasoning.summary", SENDS_SUMMARY, NAME_BARE},
     {"reasoning.encrypted_content", SENDS_SEALED, NAME_BARE},
     {"include", SENDS_SEALED, NAME_QUOTED},
-    {"reasoning", SENDS_EFFORT | SENDS_SUMMARY, NAME_QUOTED},
+    {"reasoning", SENDS_EFFORT | SENDS_SUMMARY | SENDS_ECHOED_TEXT, NAME_QUOTED},
+    {"reasoning_content", SENDS_ECHOED_CONTENT, NAME_BARE},
+    {"reasoning_details", SENDS_ECHOED_DETAILS, NAME_BARE},
     {"thinking", SENDS_THINKING, NAME_QUOTED},
     {"effort", SENDS_EFFORT, NAME_QUOTED},
     /* Ollama, which takes reasoning_effort as its "think" (ollama/ollama#12561) */
@@ -215,19 +217,24 @@ static const struct culprit *named_in_words(struct str text)
     return culprit_says(text, complaints) ? first_named(text, IN_WORDS) : NULL;
 }
 
-/* FastAPI's shape: {"detail":[{"loc":["body","seed"],"msg":…}]} */
+/* FastAPI's shape: {"detail":[{"loc":["body","seed"],"msg":…}]}. Within messages the last part
+ * counts: ["body","messages",2,"assistant","reasoning_content"]. */
 static struct str location_of(const struct js *root)
 {
     const struct js *detail = js_get(root, "detail"), *inner = js_get(root, "message");
     if (!detail) /* Mistral: {"message":{"detail":[…]}} */
         detail = js_kind(inner) == JS_OBJECT ? js_get(inner, "detail") : inner;
     const struct js *loc = js_get(js_at(js_kind(detail) == JS_ARRAY ? detail : NULL, 0), "loc");
+    struct str found = STR_NONE;
     for (size_t i = 0; i < js_count(loc); i++) {
         struct str part = js_str(js_at(loc, i));
-        if (part.n > 0 && !str_is(part, "body"))
+        if (part.n == 0 || str_is(part, "body"))
+            continue;
+        if (found.n == 0 && !str_is(part, "messages"))
             return part;
+        found = part;
     }
-    return STR_NONE;
+    return found;
 }
 
 const struct culprit *culprit_of(struct str body)
@@ -238,8 +245,14 @@ const struct culprit *culprit_of(struct str body)
     struct str message = failure_raw_words(root);
     if (param.n == 0)
         param = location_of(root);
-    const struct culprit *culprit =
-        param.n > 0 ? first_named(param, IN_FIELD) : named_in_words(message.n > 0 ? message : body);
+    const struct culprit *culprit = param.n > 0 ? first_named(param, IN_FIELD) : NULL;
+    if (!culprit) {
+        const struct culprit *said = named_in_words(message.n > 0 ? message : body);
+        /* A field that names no parameter may stand for the messages, and words for what is in
+         * them: "param": "messages", "validation_error" (Cerebras). */
+        if (param.n == 0 || (said && (said->params & SENDS_ECHOES)))
+            culprit = said;
+    }
     js_free(root);
     return culprit;
 }
@@ -250,5 +263,6 @@ uint32_t dialect_params_named(struct str member)
     for (size_t i = 0; i < COUNT(names); i++)
         if (str_is(member, names[i].name))
             params |= names[i].params;
+    params &= ~(uint32_t)SENDS_ECHOES; /* these are members of messages */
     return str_is(member, "text") ? SENDS_FORMAT : params;
 }

@@ -98,6 +98,9 @@ static const struct {
     {SENDS_CACHE_MARKS, "tools.*.cache_control"},
     {SENDS_CACHE_MARKS, "system.*.cache_control"},
     {SENDS_CACHE_MARKS, "messages.*.content.*.cache_control"},
+    {SENDS_ECHOED_CONTENT, "messages.*.reasoning_content"},
+    {SENDS_ECHOED_TEXT, "messages.*.reasoning"},
+    {SENDS_ECHOED_DETAILS, "messages.*.reasoning_details"},
 };
 
 #define LIMIT_LEAST 256 /* a lower output limit is not believed */
@@ -339,6 +342,14 @@ bool dialect_refuses_roles(struct str body)
     return culprit_says(body, words);
 }
 
+/* Servers that want reasoning back complain about messages without it, in words that name it as
+ * a refusal does: "must be passed back" (DeepSeek), "is missing" (Kimi). */
+static bool misses_echo(struct str body)
+{
+    static const char *const words[] = {"passed back", "missing", "required", NULL};
+    return culprit_says(body, words);
+}
+
 uint32_t dialect_learn(struct dialect_learnt *learnt, const struct dialect *dialect, uint32_t tried,
                        struct str body)
 {
@@ -349,6 +360,9 @@ uint32_t dialect_learn(struct dialect_learnt *learnt, const struct dialect *dial
     uint32_t refused = name ? name->params & dialect->sent & ~tried : 0;
     if (dialect_refuses_roles(body))
         refused = SENDS_USER_AFTER_TOOL & dialect->sent & ~tried;
+    /* The echo goes first, where the name may mean it: it is not a wish of the person. */
+    if (refused & SENDS_ECHOES)
+        refused = misses_echo(body) ? 0 : refused & SENDS_ECHOES;
     if (refused == 0 || culprit_says(body, overflow))
         return 0;
     learnt->accepted &= ~refused;

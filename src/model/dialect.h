@@ -32,7 +32,12 @@ enum dialect_param {
     SENDS_CACHE_KEY = 1 << 12,
     SENDS_CACHE_MARKS = 1 << 13,
     SENDS_USER_AFTER_TOOL = 1 << 14, /* a message of the user right behind a tool's result */
+    /* Reasoning of Chat Completions in the messages that it came with (openai_extras.h) */
+    SENDS_ECHOED_CONTENT = 1 << 15, /* reasoning_content */
+    SENDS_ECHOED_TEXT = 1 << 16,    /* reasoning */
+    SENDS_ECHOED_DETAILS = 1 << 17, /* reasoning_details */
 };
+#define SENDS_ECHOES (SENDS_ECHOED_CONTENT | SENDS_ECHOED_TEXT | SENDS_ECHOED_DETAILS)
 
 /* What was learnt of one provider and model. */
 struct dialect_learnt {

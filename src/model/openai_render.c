@@ -153,8 +153,45 @@ static bool user_follows_tool(struct str fragments)
     return false;
 }
 
+/* Members of messages that hold reasoning, as they stand in fragments and as an edit finds them. Quotes within texts are
+ * escaped, as above. */
+static const struct {
+    enum dialect_param param;
+    const char *text, *path;
+} echoes[] = {
+    {SENDS_ECHOED_CONTENT, ",\"reasoning_content\":", "*.reasoning_content"},
+    {SENDS_ECHOED_TEXT, ",\"reasoning\":", "*.reasoning"},
+    {SENDS_ECHOED_DETAILS, ",\"reasoning_details\":", "*.reasoning_details"},
+};
+enum { ECHOES = sizeof echoes / sizeof echoes[0] };
+
+/* The fragments without the reasoning that the server does not take. The result is a view of
+ * `fragments` or of `kept`. */
+static struct str drop_echoes(struct str fragments, struct dialect *dialect, struct buf *kept)
+{
+    struct body_edit edits[ECHOES];
+    struct buf list;
+    size_t count = 0;
+    for (size_t i = 0; i < ECHOES && fragments.n > 0; i++)
+        if (memmem(fragments.p, fragments.n, echoes[i].text, strlen(echoes[i].text)) &&
+            !dialect_sends(dialect, echoes[i].param))
+            edits[count++] = (struct body_edit){.path = echoes[i].path};
+    if (count == 0)
+        return fragments;
+    buf_init(&list, fragments.n + 3);
+    buf_char(&list, '[');
+    buf_str(&list, fragments);
+    buf_char(&list, ']');
+    body_edit(buf_view(&list), edits, count, kept);
+    buf_release(&list);
+    return kept->n > 2 ? (struct str){kept->p + 1, kept->n - 2} : STR_NONE;
+}
+
 static void write_messages(struct jw *w, struct str fragments, struct dialect *dialect)
 {
+    struct buf kept;
+    buf_init(&kept, fragments.n + 3);
+    fragments = drop_echoes(fragments, dialect, &kept);
     jw_key(w, "messages");
     jw_array(w);
     if (user_follows_tool(fragments) && !dialect_sends(dialect, SENDS_USER_AFTER_TOOL))
@@ -162,6 +199,8 @@ static void write_messages(struct jw *w, struct str fragments, struct dialect *d
     else if (fragments.n > 0)
         jw_raw(w, fragments);
     jw_end_array(w);
+    w->out->failed |= kept.failed;
+    buf_release(&kept);
 }
 
 void openai_render_body(const struct model_request *request, struct dialect *dialect,

@@ -161,6 +161,32 @@ class Learning(Case):
             self.assertEqual(len(server.requests), 2)
             self.assertAlmostEqual(result["cost_usd"], 110e-6)
 
+    # Groq: 'messages.2' : for 'role:assistant' the following must be satisfied[(…)]
+    def test_reasoning_that_a_server_does_not_take_back_is_refused_once(self):
+        words = "'messages.%d' : for 'role:assistant' the following must be satisfied[('messages.%d' : property " \
+                "'reasoning_content' is unsupported)]"
+
+        def echoed(request):
+            return [i for i, message in enumerate(request.body["messages"]) if "reasoning_content" in message]
+
+        def answer(request):
+            if echoed(request):
+                i = echoed(request)[0]
+                request.json({"error": {"message": words % (i, i), "type": "invalid_request_error"}}, 400)
+            elif sum(message["role"] == "tool" for message in request.body["messages"]) < 2:
+                request.start()
+                request.events(chat_chunk({"reasoning_content": "hm"}),
+                               chat_chunk({"tool_calls": [{"index": 0, "id": f"c{request.number}", "type": "function",
+                                                           "function": {"name": "read", "arguments": '{"path": "a.txt"}'}}]}),
+                               chat_chunk(finish="tool_calls"), chat_usage(100, 10), "[DONE]")
+            else:
+                chat_say(request, "done")
+        with VendorServer(answer) as server, Workspace({"a.txt": "a"}) as space:
+            result, events = self.drive(space, server.flags())
+            self.assertEqual(result["status"], "completed")
+            self.assertEqual([len(echoed(request)) for request in server.requests], [0, 1, 0, 0])
+            self.assertEqual(self.of(events, "model.failed"), [])
+
     # Anthropic-compatible gateways that do not know the member refuse it empty as well.
     def test_a_member_that_was_emptied_goes_with_its_last_parameter(self):
         refused = ({"type": "error", "error": {"type": "invalid_request_error",

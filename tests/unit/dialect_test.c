@@ -416,6 +416,83 @@ static void an_answer_parts_a_result_from_the_user_where_roles_must_alternate(vo
     assert_int_equal(refuse(bench, MESSAGE("conversation roles must alternate")), 0);
 }
 
+#define THOUGHT(members)                                                                           \
+    "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"a\",\"function\":{"        \
+    "\"name\":"                                                                                    \
+    "\"x\",\"arguments\":\"{\\\"reasoning_content\\\":1}\"}}]" members "}"
+#define CONTENT ",\"reasoning_content\":\"hm, \\\"reasoning\\\":\""
+#define PLAIN ",\"reasoning\":\"hm\""
+#define DETAILS ",\"reasoning_details\":[{\"text\":\"hm\"}]"
+#define GROQ(name)                                                                                 \
+    MESSAGE("'messages.2' : for 'role:assistant' the following must be satisfied[('messages.2' : " \
+            "property '" name "' is unsupported)]")
+
+/* Groq, FastAPI, Mistral, Cerebras, and DeepSeek's older reasoner. */
+static void reasoning_that_a_server_does_not_take_back_is_not_echoed_again(void **state)
+{
+    struct bench *bench = *state;
+    static const struct {
+        const char *error, *left;
+        uint32_t refused;
+    } cases[] = {
+        {GROQ("reasoning_content"), THOUGHT(PLAIN DETAILS), SENDS_ECHOED_CONTENT},
+        {GROQ("reasoning"), THOUGHT(CONTENT DETAILS), SENDS_ECHOED_TEXT},
+        {GROQ("reasoning_details"), THOUGHT(CONTENT PLAIN), SENDS_ECHOED_DETAILS},
+        {"{\"detail\":[{\"type\":\"extra_forbidden\",\"loc\":[\"body\",\"messages\",2,"
+         "\"assistant\","
+         "\"reasoning_content\"],\"msg\":\"Extra inputs are not permitted\",\"input\":\"hm\"}]}",
+         THOUGHT(PLAIN DETAILS), SENDS_ECHOED_CONTENT},
+        {"{\"object\":\"error\",\"message\":{\"detail\":[{\"type\":\"extra_forbidden\",\"loc\":["
+         "\"body\",\"messages\",2,\"assistant\",\"reasoning\"],\"msg\":\"Extra inputs are not "
+         "permitted\"}]}}",
+         THOUGHT(CONTENT DETAILS), SENDS_ECHOED_TEXT},
+        {"{\"message\":\"messages.2.assistant.reasoning_content: property "
+         "'messages.2.assistant.reasoning_content' is unsupported\",\"type\":"
+         "\"invalid_request_error\",\"param\":\"validation_error\",\"code\":\"wrong_api_format\"}",
+         THOUGHT(PLAIN DETAILS), SENDS_ECHOED_CONTENT},
+        {MESSAGE("The reasoning_content is an intermediate result for display purposes only and "
+                 "will not be included in the context for inference. Please remove the "
+                 "reasoning_content from your message to reduce network traffic."),
+         THOUGHT(PLAIN DETAILS), SENDS_ECHOED_CONTENT},
+    };
+    bench->request.fragments =
+        STR("{\"role\":\"user\",\"content\":\"u\"}," THOUGHT(CONTENT PLAIN DETAILS));
+    bench->params.effort = STR("high");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bench->learnt = (struct dialect_learnt){0};
+        render(bench, DIALECT_CHAT);
+        has(bench, THOUGHT(CONTENT PLAIN DETAILS));
+        assert_int_equal(refuse(bench, cases[i].error), cases[i].refused);
+        assert_non_null(strstr(bench->again.p, cases[i].left));
+        assert_non_null(strstr(bench->again.p, "\"reasoning_effort\":\"high\""));
+        render(bench, DIALECT_CHAT);
+        has(bench, cases[i].left);
+        has(bench, "\"reasoning_effort\":\"high\"");
+    }
+    bench->request.fragments = STR("{\"role\":\"user\",\"content\":\"\\\"reasoning\\\":\"}");
+    bench->learnt = (struct dialect_learnt){0};
+    render(bench, DIALECT_CHAT);
+    assert_int_equal(refuse(bench, GROQ("reasoning_content")), 0);
+}
+
+/* DeepSeek, Kimi: these want more of it and not less. */
+static void reasoning_that_a_server_misses_is_echoed_still(void **state)
+{
+    struct bench *bench = *state;
+    static const char *const errors[] = {
+        MESSAGE("The `reasoning_content` in the thinking mode must be passed back to the API."),
+        MESSAGE("Missing `reasoning_content` field in the assistant message at message index 2. "
+                "It must be sent."),
+        MESSAGE("thinking is enabled but reasoning_content is missing in assistant tool call "
+                "message at index 2, which is not supported"),
+    };
+    bench->request.fragments = STR(THOUGHT(CONTENT));
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        render(bench, DIALECT_CHAT);
+        assert_int_equal(refuse(bench, errors[i]), 0);
+    }
+}
+
 /* --- effort and sampling ---------------------------------------------------------------------- */
 
 static void effort_is_mapped_to_the_nearest_that_the_model_knows(void **state)
@@ -645,6 +722,8 @@ int main(void)
         CASE(a_request_that_an_error_quotes_teaches_nothing),
         CASE(what_is_learnt_is_kept_by_provider_and_model),
         CASE(an_answer_parts_a_result_from_the_user_where_roles_must_alternate),
+        CASE(reasoning_that_a_server_does_not_take_back_is_not_echoed_again),
+        CASE(reasoning_that_a_server_misses_is_echoed_still),
         CASE(effort_is_mapped_to_the_nearest_that_the_model_knows),
         CASE(reasoning_families_get_no_temperature),
         CASE(claude_thinks_within_its_limit_and_leaves_room_for_the_answer),
