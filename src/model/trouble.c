@@ -80,6 +80,10 @@ static const char *const overflow_rows[] = {
     "input ({n} tokens) is longer than the model's context length ({w} tokens)",
     /* Baseten and others (GitHub: run-llama/llama_index#7974) */
     "max input length is {w} tokens, but you supplied {n} tokens",
+    /* Text Generation Inference (GitHub: huggingface/text-generation-inference,
+     * router/src/validation.rs), with status 422 */
+    "tokens + `max_new_tokens` must be <= {w}. given: {n} `inputs` tokens and {+} `max_new_tokens`",
+    "`inputs` must have less than {w} tokens. given: {n}",
     /* GitHub Copilot */
     "token count of {n} exceeds the limit of {w}",
     /* Kimi */

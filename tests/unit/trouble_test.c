@@ -56,6 +56,14 @@ static void every_known_overflow_is_read_with_its_numbers(void **state)
          MESSAGE("'max_tokens' or 'max_completion_tokens' is too large: 4096. This model's maximum "
                  "context length is 8192 tokens and your request has 9000 input tokens"),
          8192, 9000},
+        {422,
+         "{\"error\":\"Input validation error: `inputs` tokens + `max_new_tokens` must be <= "
+         "12000. "
+         "Given: 10261 `inputs` tokens and 4096 `max_new_tokens`\",\"error_type\":\"validation\"}",
+         12000, 14357},
+        {422,
+         MESSAGE("Input validation error: `inputs` must have less than 1000 tokens. Given: 1020"),
+         1000, 1020},
         {500,
          "ValueError: The decoder prompt (length 21535) is longer than the maximum model length of "
          "16384. Make sure that `max_model_len` is no smaller",
