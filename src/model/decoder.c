@@ -456,7 +456,8 @@ static void judge_finish(struct decoder *decoder, struct str text, size_t call_c
         struct str what = arena_printf(&decoder->arena, "the model refused to answer%s%.*s",
                                        words.n > 0 ? ": " : "", STR_FMT(words));
         fail_filtered(decoder, what.p);
-    } else if (call_count == 0 && is_filtered(finish)) {
+    } else if (is_filtered(finish)) {
+        /* Calls do not make it an answer: one of them may be what the filter objects to. */
         fail_filtered(decoder,
                       "the provider's content filter stopped the answer: put the task in other "
                       "words, or use another model");

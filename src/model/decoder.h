@@ -4,9 +4,9 @@
  *
  * The body may be an event stream or one JSON document, whatever its content type says. An
  * answer is complete when its end or its finish reason came; anything less is a failure of class
- * RETRY. One that a content filter stopped is a failure of class PROVIDER, unless it has calls
- * that are complete; so is one in which the model refused, with the refusal's words. Reasoning
- * that the model writes into its text is not part of the answer (thinking.h).
+ * RETRY. One that a content filter stopped is a failure of class PROVIDER, and none of its calls
+ * runs; so is one in which the model refused, with the refusal's words. Reasoning that the model
+ * writes into its text is not part of the answer (thinking.h).
  *
  * Arguments of a call are always the text of a JSON object. Where the model's text is not one, and
  * cannot be repaired without guessing (repair.h), they are

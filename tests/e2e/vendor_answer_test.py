@@ -78,6 +78,14 @@ class NotAnAnswer(Answers):
         requests, _ = self.refused(lambda r: chat_say(r, "Well", finish="content_filter"), "content filter stopped the answer")
         self.assertEqual(len(requests), 1)
 
+    def test_a_content_filter_lets_no_call_run(self):
+        def answer(request):
+            request.start()
+            request.events(call_chunk("bash", '{"command": "true"}'), chat_chunk(finish="content_filter"), "[DONE]")
+        requests, events = self.refused(answer, "content filter stopped the answer")
+        self.assertEqual(len(requests), 1)
+        self.assertEqual([e for e in events if e["type"].startswith("tool.")], [])
+
     def test_white_space_is_asked_about_and_then_an_error(self):
         requests, _ = self.refused(lambda r: chat_say(r, " \n", "\n"), "empty or white space three times")
         self.assertEqual(len(requests), 3)

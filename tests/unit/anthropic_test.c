@@ -208,6 +208,8 @@ static void a_refusal_is_a_failure_with_its_words(void **state)
     decoded_release(&d);
     check_body(START FINISH("refusal") END,
                "provider: http://server/v1: the model refused to answer / ");
+    check_body(START CALL_BLOCK("0", "t", "ls", "{}") STOP("0") FINISH("refusal") END,
+               "provider: http://server/v1: the model refused to answer / ");
 }
 
 static void a_paused_turn_is_a_failure(void **state)

@@ -628,13 +628,16 @@ static void an_answer_that_a_filter_stopped_is_a_failure(void **state)
                expected);
 }
 
-static void calls_that_were_complete_before_a_filter_stopped_the_answer_count(void **state)
+/* The filter judged the answer as a whole: a call in it may be what it objects to. */
+static void no_call_runs_of_an_answer_that_a_filter_stopped(void **state)
 {
     check_body(
-        CALLS("{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"x\",\"arguments\":\"{}\"}}")
+        TEXT("Well") CALLS(
+            "{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"x\",\"arguments\":\"{}\"}}")
             CALLS("{\"index\":1,\"id\":\"b\",\"function\":{\"name\":\"y\",\"arguments\":\"{\"}}")
                 FINISH("content_filter"),
-        "<> x(a){} content_filter");
+        "provider: http://server/v1: the provider's content filter stopped the answer: put the "
+        "task in other words, or use another model / Well");
 }
 
 static void an_empty_error_member_is_no_error(void **state)
@@ -701,7 +704,7 @@ int main(void)
         cmocka_unit_test(an_error_in_the_middle_of_a_stream_keeps_what_came),
         cmocka_unit_test(an_error_inside_a_stream_says_whether_the_server_has_too_much_to_do),
         cmocka_unit_test(an_answer_that_a_filter_stopped_is_a_failure),
-        cmocka_unit_test(calls_that_were_complete_before_a_filter_stopped_the_answer_count),
+        cmocka_unit_test(no_call_runs_of_an_answer_that_a_filter_stopped),
         cmocka_unit_test(an_empty_error_member_is_no_error),
         cmocka_unit_test(the_key_is_in_no_failure),
     };
