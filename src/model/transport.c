@@ -157,9 +157,9 @@ static enum http_next on_data(void *user, int status, struct str bytes)
 static struct str server_request(const struct http_transfer *transfer, struct decoder *decoder)
 {
     static const char *const headers[] = {
-        "x-request-id",     "request-id",      "x-amzn-requestid", "x-goog-request-id",
-        "apim-request-id",  "x-ms-request-id", "x-ds-trace-id",    "x-trace-id",
-        "x-correlation-id", "x-generation-id", "cf-ray",
+        "x-request-id",     "request-id",      "x-amzn-requestid",       "x-goog-request-id",
+        "apim-request-id",  "x-ms-request-id", "x-ds-trace-id",          "x-trace-id",
+        "x-correlation-id", "x-generation-id", "mistral-correlation-id", "cf-ray",
     };
     char id[SERVER_REQUEST_MAX];
     size_t n = 0;

@@ -222,6 +222,12 @@ class Trouble(Answers):
         _, _, _, events = self.run_task(answer)
         self.assertEqual([e for e in events if e["type"] == "model.replied"][0]["payload"]["server_request"], "r" * 128)
 
+    def test_mistrals_request_id_counts_before_that_of_its_network(self):
+        """Mistral answers with mistral-correlation-id, and with Cloudflare's cf-ray."""
+        headers = {"cf-ray": "9a-FRA", "mistral-correlation-id": "0199-ab"}
+        _, _, _, events = self.run_task(lambda r: r.json({"message": "no such model"}, 400, headers))
+        self.assertEqual([e for e in events if e["type"] == "model.failed"][0]["payload"]["server_request"], "0199-ab")
+
     def test_zero_usage_is_not_believed(self):
         last, _, _, events = self.run_task(lambda r: chat_say(r, "It is four.", usage=(0, 0)))
         replied = [e for e in events if e["type"] == "model.replied"][0]["payload"]
