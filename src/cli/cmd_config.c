@@ -3,6 +3,7 @@
 #include "cli/asked.h"
 #include "cli/command.h"
 #include "cli/wire.h"
+#include "config/source.h"
 
 static enum exit_code run(struct invocation *invocation);
 static enum exit_code check(struct invocation *invocation);
@@ -21,7 +22,9 @@ static const struct command cmd_config_check = {
     .usage = "[FILE]",
     .details = "With FILE, that file is used in place of the user's own. Keys are never printed, "
                "only the names of\n"
-               "their variables.",
+               "their variables. Where the config has mistakes, all of them are listed; other "
+               "commands stop at the\n"
+               "first one.",
     .example = "cadre config check",
     .options = options,
     .operand_max = 1,
@@ -77,18 +80,63 @@ static enum exit_code run(struct invocation *invocation)
     return command_fail(invocation, &err);
 }
 
+static void print_mistakes_json(struct output *output, const struct config_mistakes *mistakes)
+{
+    struct buf line;
+    struct jw w;
+    buf_init(&line, SIZE_MAX / 4);
+    jw_init(&w, &line);
+    jw_object(&w);
+    jw_ktext(&w, "type", "error");
+    jw_ktext(&w, "class", err_class_text(mistakes->items[0].class));
+    jw_ktext(&w, "message", mistakes->items[0].message);
+    jw_key(&w, "mistakes");
+    jw_array(&w);
+    for (size_t i = 0; i < config_mistakes_kept(mistakes); i++) {
+        jw_object(&w);
+        jw_ktext(&w, "class", err_class_text(mistakes->items[i].class));
+        jw_ktext(&w, "message", mistakes->items[i].message);
+        jw_end_object(&w);
+    }
+    jw_end_array(&w);
+    jw_kint(&w, "found", (int64_t)mistakes->found);
+    jw_kbool(&w, "complete", !mistakes->incomplete);
+    jw_end_object(&w);
+    output_json(output, &line);
+    buf_release(&line);
+}
+
+/* All mistakes, where a load of the config found some. */
+static enum exit_code fail(struct invocation *invocation, const struct config_mistakes *mistakes)
+{
+    struct output *output = &invocation->output;
+    size_t kept = config_mistakes_kept(mistakes);
+    for (size_t i = 0; i < kept; i++)
+        output_error(output, "%s", mistakes->items[i].message);
+    if (mistakes->found > kept)
+        output_error(output, "and %zu more", mistakes->found - kept);
+    if (mistakes->incomplete)
+        output_error(output, "references between keys are not all checked yet: mend the mistakes, "
+                             "then run this command again");
+    if (output->format == OUTPUT_JSON)
+        print_mistakes_json(output, mistakes);
+    return exit_of_error(mistakes->items[0].class);
+}
+
 static enum exit_code check(struct invocation *invocation)
 {
+    struct config_mistakes mistakes = {.found = 0};
     const struct arguments *arguments = &invocation->arguments;
     struct wire_request request = {.need = WIRE_MODEL,
-                                   .workspace = arguments_value(arguments, "workspace")};
+                                   .workspace = arguments_value(arguments, "workspace"),
+                                   .mistakes = &mistakes};
     struct wire *wire = NULL;
     struct err err = ERR_INIT;
     wire_flags(arguments, &request.flags);
     if (arguments->operand_count > 0)
         request.flags.config_file = arguments->operands[0];
     if (wire_open(&request, &wire, &err) != 0)
-        return command_fail(invocation, &err);
+        return mistakes.found > 0 ? fail(invocation, &mistakes) : command_fail(invocation, &err);
     struct arena arena;
     struct asked asked;
     struct allowed allowed;

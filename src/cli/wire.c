@@ -124,6 +124,7 @@ int wire_open(const struct wire_request *request, struct wire **out, struct err 
         .here = typed_here(&wire->workspace.arena),
         .consent = request->consent,
         .consent_user = request->consent_user,
+        .mistakes = request->mistakes,
     };
     if (config_load(&request->flags, &environment, &wire->config, err) != 0)
         goto fail_workspace;

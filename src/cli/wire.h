@@ -21,6 +21,7 @@ struct wire_request {
     struct str workspace;       /* directory; STR_NONE: the current one */
     config_consent_fn *consent; /* to a project's file that widens; NULL: nobody can be asked */
     void *consent_user;
+    struct config_mistakes *mistakes; /* of config_environment; NULL: the first one is enough */
 };
 
 /* The flags that a command's own table has, from what was typed. */

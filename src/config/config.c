@@ -129,13 +129,31 @@ static int read_user_file(struct loader *loader)
                     : 0;
 }
 
+/* 0: the mistake in loader->err is kept for the list, and the load goes on. */
+static int skip_mistake(const struct loader *loader)
+{
+    return config_mistake_keep(loader->environment->mistakes, loader->err);
+}
+
+/* A whole file is missing from the entries: no reference between keys can be judged. */
+static int skip_file(const struct loader *loader)
+{
+    if (skip_mistake(loader) != 0)
+        return -1;
+    loader->environment->mistakes->sections = CONFIG_IN_ALL;
+    return 0;
+}
+
 static int read_files(struct loader *loader)
 {
     struct config *config = loader->config;
-    int result = read_user_file(loader);
-    for (size_t i = 0; i < config->project_count && result == 0; i++)
-        result = read_file(loader, config->projects[i].file, &config->projects[i], MAY_BE_ABSENT);
-    return result;
+    if (read_user_file(loader) != 0 && skip_file(loader) != 0)
+        return -1;
+    for (size_t i = 0; i < config->project_count; i++)
+        if (read_file(loader, config->projects[i].file, &config->projects[i], MAY_BE_ABSENT) != 0 &&
+            skip_file(loader) != 0)
+            return -1;
+    return 0;
 }
 
 /* Where files may be. */
@@ -187,6 +205,7 @@ static int read_without_project(struct loader *loader)
     struct config *config = loader->config;
     config->entries = arena_alloc(&config->arena, sizeof *config->entries);
     config->entries->arena = &config->arena;
+    config->entries->mistakes = loader->environment->mistakes;
     config->file_count = 0;
     for (size_t i = 0; i < config->project_count; i++)
         config->projects[i] =
@@ -230,8 +249,10 @@ static int read_flags(struct loader *loader)
         {KEY_LLM_EFFORT, "--effort", flags->effort},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        if (table[i].text.p && config_entries_flag(loader->config->entries, table[i].key,
-                                                   table[i].flag, table[i].text, loader->err) != 0)
+        if (table[i].text.p &&
+            config_entries_flag(loader->config->entries, table[i].key, table[i].flag, table[i].text,
+                                loader->err) != 0 &&
+            skip_mistake(loader) != 0)
             return -1;
     return 0;
 }
@@ -365,6 +386,47 @@ static int find_store(struct loader *loader)
     return config_path(config, loader->environment, entry, &config->store_path, loader->err);
 }
 
+/* Models, and what refers to them. Each step needs the one before it. */
+static int follow_references(struct loader *loader)
+{
+    struct config *config = loader->config;
+    struct err *err = loader->err;
+    if (config_models(config, loader->flags, loader->environment, err) != 0 ||
+        config_recordings(config, loader->environment, err) != 0)
+        return -1;
+    config_params(config);
+    return config_providers(config, loader->environment, err) == 0 &&
+                   config_profiles(config, err) == 0
+               ? config_cost(config, err)
+               : -1;
+}
+
+/* Fills the settings from the entries, and checks what one key says of another. */
+static int take_entries(struct loader *loader)
+{
+    struct config *config = loader->config;
+    struct config_mistakes *mistakes = loader->environment->mistakes;
+    unsigned unsound = mistakes != NULL ? mistakes->sections : 0;
+    fill_settings(config);
+    fill_tools(config);
+    config_access(config);
+    if (!(unsound & CONFIG_IN_LLM) && follow_references(loader) != 0 && skip_mistake(loader) != 0)
+        return -1;
+    if (!(unsound & CONFIG_IN_SANDBOX) && config_sandbox(config, loader->err) != 0 &&
+        skip_mistake(loader) != 0)
+        return -1;
+    if (!(unsound & CONFIG_IN_TOOLS) && config_web(config, loader->err) != 0 &&
+        skip_mistake(loader) != 0)
+        return -1;
+    if (find_store(loader) != 0 && skip_mistake(loader) != 0)
+        return -1;
+    if (mistakes == NULL || mistakes->found == 0)
+        return 0;
+    mistakes->incomplete |= unsound != 0;
+    *loader->err = mistakes->items[0];
+    return -1;
+}
+
 int config_load(const struct config_flags *flags, const struct config_environment *environment,
                 struct config *config, struct err *err)
 {
@@ -378,20 +440,14 @@ int config_load(const struct config_flags *flags, const struct config_environmen
     settings_init(&config->settings);
     config->entries = arena_alloc(&config->arena, sizeof *config->entries);
     config->entries->arena = &config->arena;
+    config->entries->mistakes = environment->mistakes;
 
     find_projects(&loader);
-    if (read_files(&loader) != 0 || check_trust(&loader) != 0 || read_flags(&loader) != 0)
+    if (read_files(&loader) != 0)
         goto out;
-    fill_settings(config);
-    fill_tools(config);
-    config_access(config);
-    if (config_models(config, flags, environment, err) != 0 ||
-        config_recordings(config, environment, err) != 0)
+    if (check_trust(&loader) != 0 && skip_mistake(&loader) != 0)
         goto out;
-    config_params(config);
-    if (config_providers(config, environment, err) != 0 || config_profiles(config, err) != 0 ||
-        config_cost(config, err) != 0 || config_sandbox(config, err) != 0 ||
-        config_web(config, err) != 0 || find_store(&loader) != 0)
+    if (read_flags(&loader) != 0 || take_entries(&loader) != 0)
         goto out;
     struct str folder = user_folder(&loader, "XDG_CONFIG_HOME", ".config");
     if (folder.p)

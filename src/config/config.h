@@ -32,6 +32,8 @@ struct config_environment {
     struct str here;            /* where the user stands: typed paths start there; empty: gone */
     config_consent_fn *consent; /* NULL: nobody can be asked */
     void *consent_user;
+    struct config_mistakes
+        *mistakes; /* where all are put (source.h); NULL: the first one is enough */
 };
 
 struct config_entries;
@@ -143,7 +145,8 @@ struct config {
 };
 
 /* Reads and checks everything; no network. When no model is named anywhere and no key is set, settings.model_count is 0
- * and the caller may look for a local server (see config_local_model). err.class is CONFIG or USAGE (flags). After an
+ * and the caller may look for a local server (see config_local_model). With environment->mistakes, all mistakes are
+ * put there and err is the first of them. err.class is CONFIG or USAGE (flags). After an
  * error there is nothing to release. */
 int config_load(const struct config_flags *flags, const struct config_environment *environment,
                 struct config *config, struct err *err);

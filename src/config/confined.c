@@ -18,9 +18,12 @@ static int check_shown(const struct config *config, struct err *err)
         config_entries_find(config->entries, KEY_SANDBOX_SHOW, STR(""), 0);
     for (size_t i = 0; entry != NULL && i < entry->value.name_count; i++) {
         const struct config_name *name = &entry->value.names[i];
-        if (name->text.n < 2 || name->text.p[0] != '/')
-            return config_error(&name->place, EXCERPT_LINE, err,
-                                "expected an absolute path such as /srv/toolchain");
+        if (name->text.n >= 2 && name->text.p[0] == '/')
+            continue;
+        config_error(&name->place, EXCERPT_LINE, err,
+                     "expected an absolute path such as /srv/toolchain");
+        if (config_mistake_keep(config->entries->mistakes, err) != 0)
+            return -1;
     }
     return 0;
 }

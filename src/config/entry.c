@@ -70,6 +70,12 @@ struct config_value config_entries_value(const struct config_entries *entries,
     return entry ? entry->value : config_value_default(&config_keys[key]);
 }
 
+/* 0: the mistake in walk->err is kept for the list, and the walk goes on behind it. */
+static int skip_mistake(const struct walk *walk)
+{
+    return config_mistake_keep(walk->entries->mistakes, walk->err);
+}
+
 static int unknown_key(const struct walk *walk, const struct position *parent,
                        const struct yaml_node *key)
 {
@@ -175,6 +181,21 @@ static const char *item_expected(enum config_type type)
                                    : "a name";
 }
 
+static int read_name(const struct walk *walk, const struct config_key *key,
+                     const struct yaml_node *item, struct config_name *name)
+{
+    struct str text = item->text;
+    if (item->kind != YAML_SCALAR || item->text.n == 0 || yaml_is_null(item) ||
+        memchr(item->text.p, '\0', item->text.n))
+        return wrong_type(walk, item, item_expected(key->type));
+    if (key->type == TYPE_FILES && check_file(walk, item, &text) != 0)
+        return -1;
+    if (key->type == TYPE_TOOLS && check_tool(walk, item, &text) != 0)
+        return -1;
+    *name = (struct config_name){text, item->place};
+    return 0;
+}
+
 static int read_names(const struct walk *walk, const struct config_key *key,
                       const struct yaml_node *list, struct config_value *value)
 {
@@ -190,15 +211,10 @@ static int read_names(const struct walk *walk, const struct config_key *key,
                             PARAM_STOPS_MAX);
     value->names = arena_alloc(walk->entries->arena, list->count * sizeof *value->names);
     for (const struct yaml_node *item = list->first; item; item = item->next) {
-        struct str text = item->text;
-        if (item->kind != YAML_SCALAR || item->text.n == 0 || yaml_is_null(item) ||
-            memchr(item->text.p, '\0', item->text.n))
-            return wrong_type(walk, item, item_expected(key->type));
-        if (key->type == TYPE_FILES && check_file(walk, item, &text) != 0)
+        if (read_name(walk, key, item, &value->names[value->name_count]) == 0)
+            value->name_count++;
+        else if (skip_mistake(walk) != 0)
             return -1;
-        if (key->type == TYPE_TOOLS && check_tool(walk, item, &text) != 0)
-            return -1;
-        value->names[value->name_count++] = (struct config_name){text, item->place};
     }
     return 0;
 }
@@ -229,7 +245,7 @@ static int read_body(const struct walk *walk, const struct yaml_node *node, stru
     if (node->kind != YAML_MAPPING)
         return wrong_type(walk, node, "a mapping");
     for (const struct yaml_node *member = node->first; member; member = member->next)
-        if (check_body_key(walk, member) != 0)
+        if (check_body_key(walk, member) != 0 && skip_mistake(walk) != 0)
             return -1;
     buf_init(&text, CONFIG_BODY_MAX);
     yaml_print_json(node, NULL, &text);
@@ -268,6 +284,24 @@ static int check_header_name(const struct walk *walk, const struct yaml_node *ke
     return 0;
 }
 
+static int read_header(const struct walk *walk, const struct yaml_node *item,
+                       struct config_name *header)
+{
+    if (check_header_name(walk, item->key) != 0)
+        return -1;
+    if (item->kind != YAML_SCALAR || yaml_is_null(item))
+        return wrong_type(walk, item, "the header's value");
+    if (item->text.n > HEADER_MAX_BYTES || !config_template_ok(item->text))
+        return config_error(&item->place, EXCERPT_HIDE_VALUE, walk->err,
+                            "expected one line of at most %d bytes; $NAME and ${NAME} are "
+                            "environment variables, $$ is a dollar",
+                            HEADER_MAX_BYTES);
+    *header = (struct config_name){arena_printf(walk->entries->arena, "%.*s: %.*s",
+                                                STR_FMT(item->key->text), STR_FMT(item->text)),
+                                   item->place};
+    return 0;
+}
+
 static int read_headers(const struct walk *walk, const struct yaml_node *node,
                         struct config_value *value)
 {
@@ -279,18 +313,10 @@ static int read_headers(const struct walk *walk, const struct yaml_node *node,
                             "expected at most %d headers", CONFIG_HEADERS_MAX);
     value->names = arena_alloc(arena, (node->count + 1) * sizeof *value->names);
     for (const struct yaml_node *item = node->first; item; item = item->next) {
-        if (check_header_name(walk, item->key) != 0)
+        if (read_header(walk, item, &value->names[value->name_count]) == 0)
+            value->name_count++;
+        else if (skip_mistake(walk) != 0)
             return -1;
-        if (item->kind != YAML_SCALAR || yaml_is_null(item))
-            return wrong_type(walk, item, "the header's value");
-        if (item->text.n > HEADER_MAX_BYTES || !config_template_ok(item->text))
-            return config_error(&item->place, EXCERPT_HIDE_VALUE, walk->err,
-                                "expected one line of at most %d bytes; $NAME and ${NAME} are "
-                                "environment variables, $$ is a dollar",
-                                HEADER_MAX_BYTES);
-        value->names[value->name_count++] = (struct config_name){
-            arena_printf(arena, "%.*s: %.*s", STR_FMT(item->key->text), STR_FMT(item->text)),
-            item->place};
     }
     return 0;
 }
@@ -374,9 +400,10 @@ static int walk_items(const struct walk *walk, const struct yaml_node *node,
     size_t n = strlen(at->pattern);
     snprintf(item_at.pattern + n, sizeof item_at.pattern - n, "[]");
     for (const struct yaml_node *item = node->first; item; item = item->next) {
-        if (item->kind != YAML_MAPPING || !item->first)
-            return wrong_type(walk, item, "a mapping such as {model: NAME}");
-        if (walk_members(walk, item, &item_at) != 0)
+        bool mapping = item->kind == YAML_MAPPING && item->first;
+        int result = mapping ? walk_members(walk, item, &item_at)
+                             : wrong_type(walk, item, "a mapping such as {model: NAME}");
+        if (result != 0 && skip_mistake(walk) != 0)
             return -1;
         item_at.index++;
     }
@@ -450,8 +477,40 @@ static int walk_members(const struct walk *walk, const struct yaml_node *node,
     if (node->kind != YAML_MAPPING)
         return wrong_type(walk, node, "a mapping");
     for (const struct yaml_node *member = node->first; member; member = member->next)
-        if (walk_member(walk, member, at) != 0)
+        if (walk_member(walk, member, at) != 0 && skip_mistake(walk) != 0)
             return -1;
+    return 0;
+}
+
+static unsigned section_of(struct str key)
+{
+    static const struct {
+        const char *key;
+        unsigned section;
+    } table[] = {{"llm", CONFIG_IN_LLM},
+                 {"tools", CONFIG_IN_TOOLS},
+                 {"sandbox", CONFIG_IN_SANDBOX},
+                 {"access", CONFIG_IN_SANDBOX}};
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (str_is(key, table[i].key))
+            return table[i].section;
+    return 0;
+}
+
+/* As walk_members, and remembers in which sections there are mistakes. */
+static int walk_sections(const struct walk *walk, const struct yaml_node *root)
+{
+    struct config_mistakes *mistakes = walk->entries->mistakes;
+    const struct position top = {.name = STR("")};
+    if (root->kind != YAML_MAPPING || mistakes == NULL)
+        return walk_members(walk, root, &top);
+    for (const struct yaml_node *member = root->first; member; member = member->next) {
+        size_t before = mistakes->found;
+        if (walk_member(walk, member, &top) != 0 && skip_mistake(walk) != 0)
+            return -1;
+        if (mistakes->found > before)
+            mistakes->sections |= section_of(member->key->text);
+    }
     return 0;
 }
 
@@ -462,8 +521,7 @@ int config_entries_read(struct config_entries *entries, const struct yaml_node *
     walk.before.items = arena_alloc(entries->arena, (entries->n + 1) * sizeof *entries->items);
     if (entries->n > 0)
         memcpy(walk.before.items, entries->items, entries->n * sizeof *entries->items);
-    struct position top = {.name = STR("")};
-    return root ? walk_members(&walk, root, &top) : 0;
+    return root ? walk_sections(&walk, root) : 0;
 }
 
 int config_entries_flag(struct config_entries *entries, enum config_key_id key, const char *flag,

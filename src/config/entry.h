@@ -20,6 +20,7 @@ struct config_entries {
     size_t n, capacity;
     struct config_widening *widenings; /* of the project's file: widen.h */
     size_t widening_count, widening_capacity;
+    struct config_mistakes *mistakes; /* NULL: the first mistake ends the reading */
 };
 
 void config_entries_put(struct config_entries *entries, const struct config_entry *entry);
@@ -32,7 +33,8 @@ struct config_value config_entries_value(const struct config_entries *entries,
                                          enum config_key_id key);
 
 enum config_level { LEVEL_USER, LEVEL_PROJECT };
-/* Checks a parsed file against the table and adds its entries. What a project's file sets wider than what holds so far is noted;
+/* Checks a parsed file against the table and adds its entries. With entries->mistakes it puts every mistake there, leaves out the
+ * keys that have one, and returns 0. What a project's file sets wider than what holds so far is noted;
  * a provider, model, pool or profile that it sets is all its own: nothing of the user's under that name stays. */
 int config_entries_read(struct config_entries *entries, const struct yaml_node *root,
                         enum config_level level, struct err *err) NODISCARD;

@@ -204,13 +204,21 @@ static int model_fill(struct config *config, const struct config_entry *object,
     return prices_set(config, model, err);
 }
 
+static int skip_mistake(const struct config *config, struct err *err)
+{
+    return config_mistake_keep(config->entries->mistakes, err);
+}
+
 static int check_apis(const struct config *config, struct err *err)
 {
     for (size_t i = 0; i < config->entries->n; i++) {
         const struct config_entry *entry = &config->entries->items[i];
-        if (entry->key->id == KEY_PROVIDER_API && !config_api_find(entry->value.text) &&
-            !config_is_replay(config, entry->name))
-            return config_error(&entry->place, EXCERPT_LINE, err, "%s", config_unknown_api);
+        if (entry->key->id != KEY_PROVIDER_API || config_api_find(entry->value.text) ||
+            config_is_replay(config, entry->name))
+            continue;
+        config_error(&entry->place, EXCERPT_LINE, err, "%s", config_unknown_api);
+        if (skip_mistake(config, err) != 0)
+            return -1;
     }
     return 0;
 }
@@ -229,9 +237,10 @@ static int models_fill(struct config *config, struct err *err)
         if (entries->items[i].key->id != KEY_MODEL)
             continue;
         struct model_settings *model = &settings->models[settings->model_count];
-        if (model_fill(config, &entries->items[i], model, err) != 0)
+        if (model_fill(config, &entries->items[i], model, err) == 0)
+            settings->model_count++;
+        else if (skip_mistake(config, err) != 0)
             return -1;
-        settings->model_count++;
     }
     return 0;
 }
@@ -241,9 +250,11 @@ static int check_references(struct config *config, struct err *err)
     struct settings *settings = &config->settings;
     for (size_t i = 0; i < config->entries->n; i++) {
         const struct config_entry *entry = &config->entries->items[i];
-        if (entry->key->id == KEY_POOL_MODEL && !settings_model(settings, entry->value.text))
-            return config_dangling(config, &entry->place, "model", entry->value.text, KEY_MODEL,
-                                   err);
+        if (entry->key->id == KEY_POOL_MODEL && !settings_model(settings, entry->value.text) &&
+            config_dangling(config, &entry->place, "model", entry->value.text, KEY_MODEL, err) !=
+                0 &&
+            skip_mistake(config, err) != 0)
+            return -1;
     }
     const struct config_entry *allowed = find(config, KEY_ALLOWED_MODELS, STR(""));
     if (!allowed)
@@ -251,9 +262,13 @@ static int check_references(struct config *config, struct err *err)
     settings->allowed_models.state = LIST_SET;
     for (size_t i = 0; i < allowed->value.name_count; i++) {
         const struct config_name *name = &allowed->value.names[i];
-        if (!settings_model(settings, name->text))
-            return config_dangling(config, &name->place, "model", name->text, KEY_MODEL, err);
-        list_add(&config->arena, &settings->allowed_models, name->text);
+        if (settings_model(settings, name->text)) {
+            list_add(&config->arena, &settings->allowed_models, name->text);
+            continue;
+        }
+        config_dangling(config, &name->place, "model", name->text, KEY_MODEL, err);
+        if (skip_mistake(config, err) != 0)
+            return -1;
     }
     return 0;
 }
@@ -343,11 +358,26 @@ static int check_default_allowed(const struct config *config, struct err *err)
                         STR_FMT(settings->default_model), STR_FMT(config->model_source));
 }
 
+/* Whether there are more than `before`; then what refers to models is not checked. */
+static bool mistakes_since(const struct config *config, size_t before)
+{
+    struct config_mistakes *mistakes = config->entries->mistakes;
+    if (mistakes == NULL || mistakes->found == before)
+        return false;
+    mistakes->incomplete = true;
+    return true;
+}
+
 int config_models(struct config *config, const struct config_flags *flags,
                   const struct config_environment *environment, struct err *err)
 {
+    size_t before = config->entries->mistakes != NULL ? config->entries->mistakes->found : 0;
     if (config_flags_check(flags, err) != 0 || check_apis(config, err) != 0 ||
-        models_fill(config, err) != 0 || check_references(config, err) != 0)
+        models_fill(config, err) != 0)
+        return -1;
+    /* A pool of a model that has a mistake would be told as a second one. */
+    if (mistakes_since(config, before) || check_references(config, err) != 0 ||
+        mistakes_since(config, before))
         return -1;
     bool named = flags->model.p || flags->api.p || flags->provider.p;
     pools_from_files(config);

@@ -92,7 +92,8 @@ static int read_roles(struct config *config, struct err *err)
         if (entry->key->id == KEY_ROLE_SCHEMA)
             settings->role_outputs[settings->role_outputs_count++] =
                 (struct role_outputs){entry->name, entry->value.text};
-        if (entry->key->id == KEY_ROLE_DIRECTORIES && read_directories(config, entry, err) != 0)
+        if (entry->key->id == KEY_ROLE_DIRECTORIES && read_directories(config, entry, err) != 0 &&
+            config_mistake_keep(entries->mistakes, err) != 0)
             return -1;
     }
     settings->role_checks =
@@ -146,7 +147,7 @@ int config_profiles(struct config *config, struct err *err)
         const struct config_entry *entry = &entries->items[i];
         struct str name = entry->name;
         if (entry->key->id == KEY_PROFILE_POOL && entry->value.text.n > 0 &&
-            check_pool(config, entry, err) != 0)
+            check_pool(config, entry, err) != 0 && config_mistake_keep(entries->mistakes, err) != 0)
             return -1;
         if (entry->key->id != KEY_PROFILE)
             continue;

@@ -358,10 +358,11 @@ int config_providers(struct config *config, const struct config_environment *env
         if (entries->items[i].key->id != KEY_PROVIDER)
             continue;
         struct provider_bounds *bounds = &config->providers[config->provider_count];
-        if (bounds_fill(config, &entries->items[i], bounds, err) != 0 ||
-            key_cmd_fill(config, environment, bounds, err) != 0)
+        if (bounds_fill(config, &entries->items[i], bounds, err) == 0 &&
+            key_cmd_fill(config, environment, bounds, err) == 0)
+            config->provider_count++;
+        else if (config_mistake_keep(entries->mistakes, err) != 0)
             return -1;
-        config->provider_count++;
     }
     extras_fill(config);
     return 0;

@@ -143,6 +143,24 @@ int config_error(const struct config_place *place, enum config_excerpt excerpt, 
     return -1;
 }
 
+size_t config_mistakes_kept(const struct config_mistakes *mistakes)
+{
+    return mistakes->found < CONFIG_MISTAKES_MAX ? mistakes->found : CONFIG_MISTAKES_MAX;
+}
+
+int config_mistake_keep(struct config_mistakes *mistakes, struct err *err)
+{
+    if (mistakes == NULL)
+        return -1;
+    if (err->class == ERR_NONE)
+        return 0;
+    if (mistakes->found < CONFIG_MISTAKES_MAX)
+        mistakes->items[mistakes->found] = *err;
+    mistakes->found++;
+    *err = ERR_INIT;
+    return 0;
+}
+
 static int read_all(int fd, struct arena *arena, struct config_source *source, struct err *err)
 {
     struct buf bytes;

@@ -27,6 +27,26 @@ enum config_excerpt { EXCERPT_LINE, EXCERPT_HIDE_REST, EXCERPT_HIDE_VALUE };
  * Always returns -1. */
 int config_error(const struct config_place *place, enum config_excerpt excerpt, struct err *err,
                  const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* Mistakes of one load, for a command that shows all of them at once. The caller owns it and starts it zeroed. */
+enum { CONFIG_MISTAKES_MAX = 50 };
+struct config_mistakes {
+    struct err items[CONFIG_MISTAKES_MAX]; /* the first of them, in the order of the files */
+    size_t found;                          /* all of them; more than MAX: the rest was not kept */
+    unsigned sections;                     /* where they lie: CONFIG_IN_… */
+    bool incomplete; /* some references between keys were not checked, because of `sections` */
+};
+/* Sections whose keys refer to each other. A reference to a key that has a mistake would be told as a second mistake. */
+enum {
+    CONFIG_IN_LLM = 1,
+    CONFIG_IN_TOOLS = 2,
+    CONFIG_IN_SANDBOX = 4, /* access too */
+    CONFIG_IN_ALL = 7,     /* a whole file could not be read */
+};
+/* How many of `found` are in `items`. */
+size_t config_mistakes_kept(const struct config_mistakes *mistakes);
+/* Moves the mistake in err into the list, so that the load can look for the next one: returns 0 and err is empty again. Without a
+ * list (NULL) the first mistake ends the load: returns -1. An empty err was moved before and is not counted twice. */
+int config_mistake_keep(struct config_mistakes *mistakes, struct err *err) NODISCARD;
 /* Appends "FILE:3:5", the flag's name, or "built-in". */
 struct buf;
 void config_place_print(const struct config_place *place, struct buf *out);

@@ -71,6 +71,45 @@ class TypedPaths(unittest.TestCase):
         self.assertFalse((self.space.files / "wrong").exists())
 
 
+class Mistakes(unittest.TestCase):
+    """config check lists every mistake; a command that needs the config stops at the first."""
+
+    TEXT = "mode: turbo\nsub_agentt: {a: 1}\nfoo: 1\n"
+
+    def setUp(self):
+        self.space = Workspace({"wrong.yaml": self.TEXT})
+        self.addCleanup(self.space.close)
+
+    def cadre(self, *words):
+        return subprocess.run([program("CADRE"), *words], cwd=self.space.files, env=self.space.environment,
+                              capture_output=True, text=True, timeout=60, check=False)
+
+    def test_all_are_listed_with_their_lines(self):
+        done = self.cadre("config", "check", "wrong.yaml")
+        self.assertEqual(done.returncode, 2)
+        for line in (1, 2, 3):
+            self.assertIn(f"wrong.yaml:{line}:", done.stderr)
+        done = self.cadre("config", "check", "wrong.yaml", "--json")
+        answer = json.loads(done.stdout)
+        self.assertEqual((answer["type"], answer["found"], answer["complete"]), ("error", 3, True))
+        self.assertEqual(answer["message"], answer["mistakes"][0]["message"])
+        self.assertIn("did you mean 'sub_agent'?", answer["mistakes"][1]["message"])
+        self.assertIn("wrong.yaml:3:1: unknown key 'foo'", answer["mistakes"][2]["message"])
+
+    def test_the_rest_of_a_long_list_is_counted(self):
+        (self.space.files / "wrong.yaml").write_text("".join(f"zz{i}: 1\n" for i in range(57)))
+        done = self.cadre("config", "check", "wrong.yaml")
+        self.assertIn("'zz49'", done.stderr)
+        self.assertNotIn("'zz50'", done.stderr)
+        self.assertIn("and 7 more", done.stderr)
+
+    def test_other_commands_stop_at_the_first(self):
+        done = self.cadre("run", "--config", "wrong.yaml", "go")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("wrong.yaml:1:7:", done.stderr)
+        self.assertNotIn("wrong.yaml:2:", done.stderr)
+
+
 class Upward(unittest.TestCase):
     """A repository with a package in it; the user stands in the package."""
 

@@ -14,6 +14,75 @@ static void each_wrong_file_names_line_column_and_what_is_expected(void **state)
     walk_fixtures(*state, "fixtures/config/bad", USER_FILE, 74);
 }
 
+static struct config_mistakes mistakes;
+
+static void with_a_list_the_first_mistake_is_the_same(void **state)
+{
+    struct room *room = *state;
+    room->mistakes = &mistakes;
+    walk_fixtures(room, "fixtures/config/bad", USER_FILE, 74);
+}
+
+static void with_a_list_each_mistake_is_found_and_no_consequence_of_it(void **state)
+{
+    struct room *room = *state;
+    static const struct {
+        const char *text;
+        const char *rest[4];
+    } table[] = {
+        {"mode: turbo\nsub_agentt: {a: 1}\nfoo: 1\n",
+         {":1:7: expected", ":2:1: unknown key 'sub_agentt'", ":3:1: unknown key 'foo'"}},
+        {"sub_agent: {gate: x, depth: 1}\nbudget: 7\n",
+         {":1:19: expected", ":1:22: unknown key 'depth'", ":2:9: expected a mapping"}},
+        {"sandbox: {show: [a, b, /c]}\nmode: x\n",
+         {":2:7: expected", ":1:18: expected an absolute path", ":1:21: expected an absolute"}},
+        /* References are followed where llm has no wrong value, */
+        {"mode: x\nllm: {models: {a: {provider: p}, b: {provider: q}}}\n",
+         {":1:7: expected", ":2:30: ", ":2:48: "}},
+        /* and not where it has one: that p has no URL is known already, and that the pool's model has none. */
+        {"llm:\n  providers: {p: {base_url: 7}}\n  models: {a: {provider: p}}\n"
+         "  pools: {default: [{model: a}]}\n",
+         {":2:29: expected a URL"}},
+        {"llm:\n  models: {a: {provider: p}}\n  pools: {default: [{model: a}]}\n",
+         {":2:26: there is no provider 'p'"}},
+        {"tools: {web_search: {kind: x, url: 'http://h/'}}\n", {":1:28: expected"}},
+        {"mode: x\n[\n", {":"}},
+    };
+    room->mistakes = &mistakes;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        size_t count = 0;
+        while (count < 4 && table[i].rest[count] != NULL)
+            count++;
+        room_write(room, USER_FILE, table[i].text);
+        load_fails(room, ERR_CONFIG, USER_FILE, table[i].rest[0]);
+        for (size_t k = 0; k < mistakes.found || k < count; k++) {
+            const char *place = k < mistakes.found ? mistakes.items[k].message : "";
+            place += strncmp(place, room->root, strlen(room->root)) == 0
+                         ? strlen(room->root) + sizeof "/" USER_FILE - 1
+                         : 0;
+            const char *wanted = k < count ? table[i].rest[k] : "nothing more";
+            if (strncmp(place, wanted, strlen(wanted)) != 0)
+                fail_msg("%s\nwanted: %s\ngot:    %s", table[i].text, wanted, place);
+        }
+    }
+}
+
+static void the_list_has_a_maximum_and_counts_the_rest(void **state)
+{
+    struct room *room = *state;
+    struct buf text;
+    buf_init(&text, 65536);
+    for (int i = 0; i < CONFIG_MISTAKES_MAX + 7; i++)
+        buf_printf(&text, "zz%d: 1\n", i);
+    room_write_bytes(room, USER_FILE, buf_view(&text));
+    buf_release(&text);
+    room->mistakes = &mistakes;
+    load_fails(room, ERR_CONFIG, USER_FILE, ":1:1: unknown key 'zz0'");
+    assert_int_equal(mistakes.found, CONFIG_MISTAKES_MAX + 7);
+    assert_int_equal(config_mistakes_kept(&mistakes), CONFIG_MISTAKES_MAX);
+    assert_non_null(strstr(mistakes.items[CONFIG_MISTAKES_MAX - 1].message, "'zz49'"));
+}
+
 static void a_project_file_that_is_a_link_is_refused(void **state)
 {
     struct room *room = *state;
@@ -259,6 +328,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ROOM(each_wrong_file_names_line_column_and_what_is_expected),
+        ROOM(with_a_list_the_first_mistake_is_the_same),
+        ROOM(with_a_list_each_mistake_is_found_and_no_consequence_of_it),
+        ROOM(the_list_has_a_maximum_and_counts_the_rest),
         ROOM(a_project_file_that_is_a_link_is_refused),
         ROOM(the_excerpt_shows_the_line_with_a_caret),
         ROOM(columns_count_characters_and_controls_do_not_reach_the_terminal),

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "config/source.h"
 
 static const char *room_get(void *user, const char *name)
 {
@@ -95,9 +96,12 @@ int room_load(struct room *room)
         .here = str_from(room->here[0] != '\0' ? room->here : room->workspace),
         .consent = room->consent,
         .consent_user = room,
+        .mistakes = room->mistakes,
     };
     config_release(&room->config);
     room->err = ERR_INIT;
+    if (room->mistakes != NULL)
+        *room->mistakes = (struct config_mistakes){.found = 0};
     return config_load(&room->flags, &environment, &room->config, &room->err);
 }
 

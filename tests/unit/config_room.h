@@ -18,9 +18,10 @@ struct room {
     } variables[VARIABLES];
     size_t variable_count;
     struct config_flags flags;
-    config_consent_fn *consent; /* its user is the room */
-    enum config_consent answer; /* of room_answer, */
-    size_t asked;               /* and how often it was asked */
+    config_consent_fn *consent;       /* its user is the room */
+    enum config_consent answer;       /* of room_answer, */
+    size_t asked;                     /* and how often it was asked */
+    struct config_mistakes *mistakes; /* NULL: a load stops at the first one */
     struct config config;
     struct err err;
 };
