@@ -78,17 +78,16 @@ static int read_task(struct str typed, struct buf *input, struct str *task, stru
 /* A wrong task is found before anything is stored. */
 static int check_task(struct str task, struct err *err)
 {
-    size_t valid = utf8_valid(task), blank = 0;
-    while (blank < task.n && task.p[blank] != '\0' && strchr(" \t\r\n", task.p[blank]) != NULL)
-        blank++;
-    if (blank == task.n)
+    size_t valid = utf8_valid(task);
+    bool zero = task.n > 0 && memchr(task.p, '\0', task.n) != NULL;
+    if (!zero && utf8_is_blank(task))
         return err_set(err, ERR_USAGE, "the task is empty; say what to do: cadre run \"task\"");
     if (valid < task.n)
         return err_set(err, ERR_USAGE,
                        "the task is not UTF-8 from byte %zu on; use a terminal with a UTF-8 "
                        "locale, or write it in ASCII",
                        valid + 1);
-    if (memchr(task.p, '\0', task.n) != NULL)
+    if (zero)
         return err_set(err, ERR_USAGE, "the task has a zero byte in it: that is no text");
     return 0;
 }

@@ -149,6 +149,16 @@ static void a_number_that_is_too_large_spoils_its_field_alone(void **state)
     check_str(f->plan.steps[2].working_directory, "src");
 }
 
+static void words_of_blanks_alone_are_no_step(void **state)
+{
+    struct fixture *f = *state;
+    answer(f, "[{\"title\":\"\\u3000\",\"description\":\"\\u00a0\"},{\"title\":\"two\","
+              "\"description\":\"\\u2003\"}]");
+    assert_int_equal(f->plan.count, 1);
+    check_str(f->plan.steps[0].description, "two");
+    check_warning(f, "steps[0]", "says nothing, and is left out");
+}
+
 static void prerequisites_are_found_by_id_title_and_number(void **state)
 {
     struct fixture *f = *state;
@@ -440,6 +450,7 @@ int main(void)
         TEST(types_and_roles_fill_each_other_in),
         TEST(a_deployment_needs_approval_whatever_the_planner_says),
         TEST(a_number_that_is_too_large_spoils_its_field_alone),
+        TEST(words_of_blanks_alone_are_no_step),
         TEST(prerequisites_are_found_by_id_title_and_number),
         TEST(a_prerequisite_that_is_not_there_is_left_out_and_told),
         TEST(a_step_that_says_nothing_is_left_out_and_numbers_still_count_it),

@@ -123,6 +123,18 @@ static void a_plan_alone_starts_no_step(void **state)
     assert_int_equal(run_agent_count(rig->run), 2);
 }
 
+static void a_goal_that_shows_nothing_is_refused(void **state)
+{
+    struct rig *rig = *state;
+    plan_rig_open(rig);
+    rig_start(rig, "do it");
+    CALLS(rig, 0, {"plan", "{\"goal\":\"\"}"}, {"plan", "{\"goal\":\" \\n\"}"},
+          {"plan", "{\"goal\":\"\\u3000\\u00a0\"}"});
+    assert_int_equal(run_agent_count(rig->run), 1);
+    assert_int_equal(rig_count(rig, EVENT_TOOL_FINISHED), 3);
+    rig_contains(rig_last(rig, 0, EVENT_TOOL_FINISHED)->text, "Error: goal must not be empty");
+}
+
 static void what_a_model_asks_for_must_have_the_right_type(void **state)
 {
     struct rig *rig = *state;
@@ -458,6 +470,7 @@ int main(void)
         RIG_TEST(a_planner_that_fails_fails_the_plan),
         RIG_TEST(a_written_plan_with_mistakes_names_all_of_them),
         RIG_TEST(a_plan_alone_starts_no_step),
+        RIG_TEST(a_goal_that_shows_nothing_is_refused),
         RIG_TEST(what_a_model_asks_for_must_have_the_right_type),
         RIG_TEST(a_model_may_call_it_and_reads_the_report),
         RIG_TEST(a_step_starts_when_all_that_it_needs_is_done),

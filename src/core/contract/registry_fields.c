@@ -108,14 +108,6 @@ bool text_is_line(struct str text)
     return !has_control(text, "");
 }
 
-static bool is_blank(struct str text)
-{
-    for (size_t i = 0; i < text.n; i++)
-        if (text.p[i] != ' ')
-            return false;
-    return true;
-}
-
 static bool is_longer(struct str text, size_t characters)
 {
     return utf8_cut_chars(text, characters).n < text.n;
@@ -139,7 +131,7 @@ static void read_line(struct reading *r, const struct js *value)
         problems_add(r->problems, r->path, "expected a string");
     else if (field->valid && !field->valid(text))
         problems_add(r->problems, r->path, "must match %s", field->pattern);
-    else if (is_blank(text))
+    else if (utf8_is_blank(text))
         problems_add(r->problems, r->path, "must not be blank");
     else if (is_longer(text, (size_t)field->maximum))
         problems_add(r->problems, r->path, "must have at most %lld characters",

@@ -35,12 +35,18 @@ static struct str trim(struct str text)
     return text;
 }
 
+/* Without blanks around; empty where there is nothing to see, whatever blanks of Unicode it has. */
+static struct str visible(struct str text)
+{
+    return utf8_is_blank(text) ? STR("") : trim(text);
+}
+
 struct str answer_clean(struct arena *arena, struct str text, enum utf8_lines lines, size_t bytes)
 {
     struct buf clean;
     buf_init(&clean, text.n * 3 + 64);
     utf8_clean(&clean, text, lines);
-    struct str out = arena_copy(arena, trim(utf8_cut(trim(buf_view(&clean)), bytes)));
+    struct str out = arena_copy(arena, visible(utf8_cut(trim(buf_view(&clean)), bytes)));
     buf_release(&clean);
     return out;
 }
@@ -77,7 +83,7 @@ struct str answer_text(struct arena *arena, const struct js *value, size_t bytes
 static struct str one_line(struct arena *arena, struct str text, size_t characters)
 {
     struct str clean = answer_clean(arena, text, UTF8_ONE_LINE, SIZE_MAX);
-    return trim(utf8_cut_chars(clean, characters));
+    return visible(utf8_cut_chars(clean, characters));
 }
 
 struct str answer_line(struct arena *arena, const struct js *value, size_t characters)

@@ -160,10 +160,7 @@ static void check_not_blank(struct str text, const char *where, const char *key,
                             struct problems *problems)
 {
     char path[RECORD_PATH_BYTES];
-    for (size_t i = 0; i < text.n; i++)
-        if (!strchr(" \t\r\n", text.p[i]))
-            return;
-    if (!text.p) /* missing or wrong: that was told already */
+    if (!text.p || !utf8_is_blank(text)) /* without p: missing or wrong, which was told already */
         return;
     snprintf(path, sizeof path, "%s%s", where, key);
     problems_add(problems, path, "must not be blank");

@@ -1,6 +1,7 @@
 /* plan (seed 004): a goal becomes steps, the steps children, and their work one reviewed result. The call's children are a planner, one
  * child for each step, and a reviewer for each round; what may start when is core/plan's to say. Steps start as soon as what they
  * need is integrated. Findings of a review become steps of their own, for as many rounds as config allows. Pure. */
+#include "base/utf8.h"
 #include "core/plan/answer.h"
 #include "core/plan/prompt.h"
 #include "core/plan/request.h"
@@ -29,8 +30,8 @@ static int read_arguments(const struct js *arguments, struct asked *asked, struc
         return 0;
     if (asked->plan != NULL && js_kind(asked->plan) != JS_NULL)
         return err_set(err, ERR_USAGE, "plan must be an object with goal and steps");
-    if (asked->goal.n == 0)
-        return err_set(err, ERR_USAGE, "goal must not be empty");
+    if (utf8_is_blank(asked->goal))
+        return err_set(err, ERR_USAGE, "goal must not be empty: say what is to be done");
     return asked->goal.n <= GOAL_BYTES_MAX
                ? 0
                : err_set(err, ERR_USAGE, "goal may have at most %d bytes", GOAL_BYTES_MAX);
