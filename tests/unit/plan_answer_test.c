@@ -149,6 +149,34 @@ static void a_number_that_is_too_large_spoils_its_field_alone(void **state)
     check_str(f->plan.steps[2].working_directory, "src");
 }
 
+static void a_number_that_is_no_count_spoils_its_field_alone(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const counts[] = {"2.5", "-1", "0.5", "\"2.5 calls\"", "\"-3\""};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        char text[256], said[128];
+        snprintf(text, sizeof text,
+                 "[{\"title\":\"one\",\"estimated_calls\":%s,\"max_retries\":1},"
+                 "{\"title\":\"two\",\"estimated_calls\":7}]",
+                 counts[i]);
+        snprintf(said, sizeof said, "has no whole number of calls, which is left out: %s",
+                 counts[i]);
+        answer(f, text);
+        assert_int_equal(f->plan.count, 2);
+        assert_int_equal(f->plan.steps[0].estimated_calls, UNLIMITED);
+        assert_int_equal(f->plan.steps[0].max_retries, 1);
+        assert_int_equal(f->plan.steps[1].estimated_calls, 7);
+        check_warning(f, "steps[0]", said);
+    }
+    answer(f, "[{\"title\":\"one\",\"estimated_calls\":2.5,\"max_retries\":2.5}]");
+    assert_int_equal(f->plan.steps[0].max_retries, UNLIMITED);
+    assert_int_equal(f->problems.found, 2);
+    answer(f, "[{\"title\":\"one\",\"estimated_calls\":2.0,\"max_retries\":\"2.0\"}]");
+    assert_int_equal(f->plan.steps[0].estimated_calls, 2);
+    assert_int_equal(f->plan.steps[0].max_retries, 2);
+    assert_int_equal(f->problems.found, 0);
+}
+
 static void words_of_blanks_alone_are_no_step(void **state)
 {
     struct fixture *f = *state;
@@ -450,6 +478,7 @@ int main(void)
         TEST(types_and_roles_fill_each_other_in),
         TEST(a_deployment_needs_approval_whatever_the_planner_says),
         TEST(a_number_that_is_too_large_spoils_its_field_alone),
+        TEST(a_number_that_is_no_count_spoils_its_field_alone),
         TEST(words_of_blanks_alone_are_no_step),
         TEST(prerequisites_are_found_by_id_title_and_number),
         TEST(a_prerequisite_that_is_not_there_is_left_out_and_told),

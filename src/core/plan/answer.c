@@ -197,6 +197,20 @@ static void read_tools(struct reading_answer *r, const struct js *value, struct 
         draft->step.allowed_tools = tools;
 }
 
+/* Rounding would make up a limit that the planner did not give. Such a number spoils its own field alone. */
+static int64_t read_count(struct reading_answer *r, const struct js *value, struct draft *draft,
+                          const char *what, int64_t least, int64_t most)
+{
+    if (answer_is_no_count(value)) {
+        struct buf said;
+        buf_init(&said, 512);
+        js_print(value, &said);
+        warn(r, draft->place, what, buf_view(&said));
+        buf_release(&said);
+    }
+    return answer_number(value, least, most);
+}
+
 static void read_step(struct reading_answer *r, struct str key, const struct js *value)
 {
     struct draft *draft = &r->drafts[r->count];
@@ -225,8 +239,12 @@ static void read_step(struct reading_answer *r, struct str key, const struct js 
         step->working_directory =
             answer_line(r->arena, js_get(value, "working_directory"), PLAN_GLOB_MAX);
     read_tools(r, value, draft);
-    step->estimated_calls = answer_number(wording_member(value, PART_CALLS), 1, PLAN_CALLS_MAX);
-    step->max_retries = answer_number(wording_member(value, PART_RETRIES), 0, PLAN_RETRIES_MAX);
+    step->estimated_calls =
+        read_count(r, wording_member(value, PART_CALLS), draft,
+                   "has no whole number of calls, which is left out", 1, PLAN_CALLS_MAX);
+    step->max_retries =
+        read_count(r, wording_member(value, PART_RETRIES), draft,
+                   "has no whole number of retries, which is left out", 0, PLAN_RETRIES_MAX);
     /* That nobody need agree to a deployment is a person's to say, in a plan that a person wrote. */
     step->approval =
         step->type == STEP_DEPLOYMENT || answer_yes(wording_member(value, PART_APPROVAL))

@@ -36,8 +36,10 @@ struct list answer_lines(struct arena *arena, const struct js *value, size_t ite
                          size_t characters);
 struct list answer_words(struct arena *arena, const struct js *value, size_t items,
                          size_t characters);
-/* Brought within the bounds; UNLIMITED where there is no number. */
+/* Brought within the bounds; UNLIMITED where there is no number, or one that cannot be a count (2.5). */
 int64_t answer_number(const struct js *value, int64_t least, int64_t most);
+/* A number, or a text that starts with one, that is not a count: negative, or with a fraction. */
+bool answer_is_no_count(const struct js *value);
 bool answer_yes(const struct js *value);
 bool answer_same(struct str a, struct str b); /* whatever their case */
 /* The words for "nothing" that stand where a list should. */

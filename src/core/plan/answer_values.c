@@ -151,10 +151,35 @@ static int64_t digits(struct str text)
     return number;
 }
 
+/* Whether digits stand behind the point that follows the digits of the text, and not zeros alone: "2.5 calls". */
+static bool has_fraction(struct str text)
+{
+    size_t i = 0;
+    while (i < text.n && text.p[i] >= '0' && text.p[i] <= '9')
+        i++;
+    if (i == 0 || i >= text.n || text.p[i] != '.')
+        return false;
+    for (i++; i < text.n && text.p[i] == '0'; i++)
+        ;
+    return i < text.n && text.p[i] >= '1' && text.p[i] <= '9';
+}
+
+bool answer_is_no_count(const struct js *value)
+{
+    double real = js_real(value, 0);
+    struct str text = trim(js_str(value));
+    bool negative = text.n > 1 && text.p[0] == '-' && text.p[1] >= '0' && text.p[1] <= '9';
+    /* Above this, every double is whole, and the conversion to int64_t may be undefined. */
+    return real < 0 || (real < 1e15 && (double)(int64_t)real != real) || negative ||
+           has_fraction(text);
+}
+
 int64_t answer_number(const struct js *value, int64_t least, int64_t most)
 {
     double real = js_real(value, -1);
     int64_t number = digits(trim(js_str(value)));
+    if (answer_is_no_count(value))
+        return UNLIMITED;
     if (real >= 0)
         number = real < (double)most ? (int64_t)real : most;
     if (number == UNLIMITED)
