@@ -110,6 +110,24 @@ static void a_budget_that_left_no_answer_is_no_success(void **state)
     js_free(answer);
 }
 
+static void a_subtask_whose_budget_left_no_answer_stops_the_delegation(void **state)
+{
+    struct rig *rig = *state;
+    rig->settings.child.tool_calls = 1;
+    begin(rig);
+    CALLS(rig, 0,
+          {"delegate_task", "{\"subtasks\":[{\"task\":\"look\"},"
+                            "{\"task\":\"change\",\"depends_on\":0}]}"});
+    CALLS(rig, 1, {"read", "{\"path\":\"f\"}"});
+    rig_result(rig, 1, 0, "fine");
+    for (int i = 0; i < 4 && rig_agent(rig, 1)->phase == PHASE_ASKING; i++)
+        rig_say(rig, 1, "");
+    assert_int_equal(rig_agent(rig, 1)->outcome, OUTCOME_BUDGET_EXCEEDED);
+    assert_int_equal(run_agent_count(rig->run), 2); /* nobody works on what depends on it */
+    rig_contains(told(rig), "0 of 2 subtasks completed");
+    rig_contains(told(rig), "Skipped: an earlier subtask failed.");
+}
+
 static void where_the_report_will_be_is_told_when_a_child_waits_for_its_merge(void **state)
 {
     struct rig *rig = *state;
@@ -226,6 +244,7 @@ int main(void)
         RIG_TEST(the_result_of_a_child_at_work_is_what_it_said_so_far),
         RIG_TEST(fan_out_lists_the_first_calls_of_each_child),
         RIG_TEST(a_budget_that_left_no_answer_is_no_success),
+        RIG_TEST(a_subtask_whose_budget_left_no_answer_stops_the_delegation),
         RIG_TEST(where_the_report_will_be_is_told_when_a_child_waits_for_its_merge),
         RIG_TEST(the_repeated_task_of_a_researcher_is_not_done_again),
         RIG_TEST(numbers_may_be_exact_strings_and_counts_are_whole),

@@ -19,6 +19,13 @@ static const struct call_child *child_of(const struct call *call, size_t item)
     return NULL;
 }
 
+/* A child whose budget was used up before it said anything has not done its task. */
+static bool has_answered(const struct agent *agent)
+{
+    return agent->outcome == OUTCOME_COMPLETED ||
+           (agent->outcome == OUTCOME_BUDGET_EXCEEDED && agent->response.n > 0);
+}
+
 static bool has_failed(const struct run *run, const struct call_child *child)
 {
     if (child == NULL)
@@ -26,7 +33,7 @@ static bool has_failed(const struct run *run, const struct call_child *child)
     if (child->no == 0)
         return true;
     const struct agent *agent = run_agent_at(run, child->no);
-    return agent->phase >= PHASE_LEAVING && !ending_worked(agent->outcome);
+    return agent->phase >= PHASE_LEAVING && !has_answered(agent);
 }
 
 static bool has_worked(const struct run *run, const struct call_child *child)
@@ -34,7 +41,7 @@ static bool has_worked(const struct run *run, const struct call_child *child)
     if (child == NULL || child->no == 0)
         return false;
     const struct agent *agent = run_agent_at(run, child->no);
-    return agent->phase == PHASE_DONE && ending_worked(agent->outcome);
+    return agent->phase == PHASE_DONE && has_answered(agent);
 }
 
 /* A task that gets no child, and why. */
@@ -124,13 +131,6 @@ static int read_fan_task(struct deciding *d, const struct js *task, struct deleg
                    check_lengths(request, err) != 0
                ? -1
                : 0;
-}
-
-/* A child whose budget was used up before it said anything has not done its task. */
-static bool has_answered(const struct agent *agent)
-{
-    return agent->outcome == OUTCOME_COMPLETED ||
-           (agent->outcome == OUTCOME_BUDGET_EXCEEDED && agent->response.n > 0);
 }
 
 /* The first calls that it made; tool_calls_used says how many there were. */
