@@ -264,6 +264,7 @@ void dialect_resolve(enum dialect_api api, const struct model_request *request,
         }
         break;
     }
+    dialect->tabled = dialect->left_out;
     if (!learnt)
         return;
     dialect->left_out |= learnt->refused;
@@ -346,7 +347,7 @@ bool dialect_refuses_roles(struct str body)
  * a refusal does: "must be passed back" (DeepSeek), "is missing" (Kimi). */
 static bool misses_echo(struct str body)
 {
-    static const char *const words[] = {"passed back", "missing", "required", NULL};
+    static const char *const words[] = {"passed back", "must include", "missing", NULL};
     return culprit_says(body, words);
 }
 

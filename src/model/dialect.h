@@ -52,6 +52,7 @@ struct dialect_learnt {
 struct dialect {
     enum dialect_api api;
     uint32_t left_out;      /* parameters that are not sent */
+    uint32_t tabled;        /* of these, what the table says and no server did */
     uint32_t sent;          /* parameters in the body; the renderer sets them */
     uint32_t withheld;      /* parameters that were wanted in it and are left out */
     const char *limit;      /* name of the output limit */

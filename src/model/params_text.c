@@ -34,7 +34,13 @@ void params_write_stop(struct jw *w, const struct model_request *request, struct
 
 const char *params_effort(const struct model_request *request, const struct dialect *dialect)
 {
-    return request->params ? dialect_effort(dialect, request->params->effort) : NULL;
+    if (!request->params)
+        return NULL;
+    /* A model that cannot reason does what is asked for: nothing is kept from it. */
+    if ((dialect->tabled & (SENDS_EFFORT | SENDS_THINKING)) &&
+        str_is(request->params->effort, "none"))
+        return NULL;
+    return dialect_effort(dialect, request->params->effort);
 }
 
 enum schema_fit params_schema(const struct model_request *request, const struct dialect *dialect)

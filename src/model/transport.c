@@ -262,6 +262,7 @@ static void on_done(void *user, const struct http_transfer *transfer,
     if (whole && !call->aborted && !refused) {
         if (call->learnt) {
             call->learnt->accepted |= call->dialect.sent;
+            wishes_leave_out(&call->learnt->wishes, call->dialect.withheld & call->dialect.tabled);
             reply.notice =
                 wishes_notice(&call->learnt->wishes, call->dialect.withheld, &decoder->arena);
         }
@@ -372,8 +373,10 @@ static int add_extra(struct model_call *call, const struct model_request *reques
         buf_str(body, buf_view(&merged));
         body->failed |= merged.failed;
         struct js *extra = js_parse(request->extra_body, &ignored);
-        for (void *i = js_next(extra, NULL, &key, &value); i; i = js_next(extra, i, &key, &value))
+        for (void *i = js_next(extra, NULL, &key, &value); i; i = js_next(extra, i, &key, &value)) {
             call->dialect.sent &= ~dialect_params_named(key);
+            call->dialect.withheld &= ~dialect_params_named(key);
+        }
         js_free(extra);
     }
     buf_release(&merged);

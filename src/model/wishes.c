@@ -1,5 +1,5 @@
-/* Words and keeps notices about refused parameters; see the header. Does not decide what is
- * refused. */
+/* Words and keeps notices about parameters that are not sent; see the header. Does not decide which
+ * those are. */
 #include "model/wishes.h"
 
 #include <stdlib.h>
@@ -49,12 +49,16 @@ void wishes_init(struct wishes *wishes, const struct model_request *request)
     buf_release(&clean);
 }
 
+/* words: the server's; empty where it was not asked. */
 static void keep(struct wishes *wishes, size_t row, struct str words)
 {
     struct buf notice;
     buf_init(&notice, WISH_NOTICE_BYTES);
-    buf_printf(&notice, "%s: requests go without %s, because the server refused it (%.*s); ",
-               wishes->of, table[row].name, STR_FMT(words));
+    buf_printf(&notice, "%s: requests go without %s, because ", wishes->of, table[row].name);
+    if (words.n > 0)
+        buf_printf(&notice, "the server refused it (%.*s); ", STR_FMT(words));
+    else
+        buf_text(&notice, "this model does not take it, as far as cadre knows; ");
     buf_text(&notice, "change or remove this setting");
     if (!notice.failed)
         wishes->notices[row] = must(strdup(notice.p));
@@ -70,6 +74,13 @@ void wishes_refuse(struct wishes *wishes, uint32_t params, const struct model_se
         if ((table[i].params & params) && !wishes->notices[i])
             keep(wishes, i, failure_words(server, refusal.root, refusal.body, &arena));
     arena_release(&arena);
+}
+
+void wishes_leave_out(struct wishes *wishes, uint32_t params)
+{
+    for (size_t i = 0; i < COUNT; i++)
+        if ((table[i].params & params) && !wishes->notices[i])
+            keep(wishes, i, STR_NONE);
 }
 
 struct str wishes_notice(const struct wishes *wishes, uint32_t params, struct arena *arena)

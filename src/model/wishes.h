@@ -1,5 +1,5 @@
-/* Parameters that a person sets and a server refused. The server is asked without them from then
- * on (dialect.h); what is kept here tells the person so. Pure; loop thread. */
+/* Parameters that a person sets and that are not sent: a server refused them, or the table of
+ * dialects leaves them out (dialect.h). What is kept here tells the person so. Pure; loop thread. */
 #ifndef CADRE_MODEL_WISHES_H
 #define CADRE_MODEL_WISHES_H
 
@@ -13,8 +13,8 @@
 /* Of one provider and model. The first refusal of a parameter is the one that is told, so that all
  * requests tell the same. */
 struct wishes {
-    char *of;                  /* who refuses: "provider p, model m" */
-    char *notices[WISHES_MAX]; /* by row of the table in wishes.c; NULL: not refused */
+    char *of;                  /* who goes without them: "provider p, model m" */
+    char *notices[WISHES_MAX]; /* by row of the table in wishes.c; NULL: none is known */
 };
 
 struct model_request;
@@ -27,8 +27,10 @@ struct refusal {
 };
 void wishes_refuse(struct wishes *wishes, uint32_t params, const struct model_server *server,
                    struct refusal refusal);
-/* The notices of those of the parameters that were refused, a line each without a line feed behind
- * the last; STR_NONE: none was. */
+/* The same for parameters that the table of dialects leaves out. */
+void wishes_leave_out(struct wishes *wishes, uint32_t params);
+/* The notices that are kept of these parameters, a line each without a line feed behind the last;
+ * STR_NONE: there are none. */
 struct str wishes_notice(const struct wishes *wishes, uint32_t params, struct arena *arena);
 void wishes_release(struct wishes *wishes);
 

@@ -229,6 +229,34 @@ class Learning(Case):
             self.assertIn(f"notice     {notices[0]}\n", space.run(["show", "last"]).stdout)
             self.assertEqual(json_lines(space.run(["show", "last", "--json"]).stdout)[0]["notices"], notices)
 
+    def test_what_the_table_leaves_out_is_told_once(self):
+        for model, name in (("gpt-4.1", "effort"), ("gpt-5", "temperature")):
+            def answer(request):
+                if any(message["role"] == "tool" for message in request.body["messages"]):
+                    chat_say(request, "done")
+                else:
+                    chat_call(request, "c1")
+            config = "llm: {temperature: 0.3, effort: high, models: {m: {provider: p, model: %s}}, " \
+                     "providers: {p: {base_url: \"%s\"}}}\n"
+            with self.subTest(model), VendorServer(answer) as server, \
+                    Workspace({"a.txt": "a"}, config % (model, server.url)) as space:
+                done = space.run(["run", "--mode", "auto", "--json", "ROOT"])
+                self.assertEqual(json_lines(done.stdout)[-1]["status"], "completed")
+                self.assertEqual(len(server.requests), 2)
+                self.assertEqual([line for line in done.stderr.splitlines() if "warning" in line],
+                                 [f"cadre: warning: provider p, model {model}: requests go without {name}, because this model "
+                                  "does not take it, as far as cadre knows; change or remove this setting"])
+
+    # extra_body is sent as it is, whatever the table says.
+    def test_what_extra_body_sends_is_not_told_as_left_out(self):
+        config = "llm: {temperature: 0.3, models: {m: {provider: p, model: gpt-5}}, " \
+                 "providers: {p: {base_url: \"%s\", extra_body: {temperature: 0.3}}}}\n"
+        with VendorServer(lambda request: chat_say(request, "done")) as server, \
+                Workspace(config=config % server.url) as space:
+            done = space.run(["run", "--mode", "auto", "--json", "ROOT"])
+            self.assertEqual(server.requests[0].body["temperature"], 0.3)
+            self.assertNotIn("requests go without", done.stderr)
+
     # OpenAI API: "max_tokens is too large: 8192. This model supports at most 4096 completion tokens, whereas you
     # provided 8192."
     def test_an_output_limit_that_is_too_high_is_lowered_once(self):

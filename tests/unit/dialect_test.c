@@ -475,16 +475,15 @@ static void reasoning_that_a_server_does_not_take_back_is_not_echoed_again(void 
     assert_int_equal(refuse(bench, GROQ("reasoning_content")), 0);
 }
 
-/* DeepSeek, Kimi: these want more of it and not less. */
+/* DeepSeek, LiteLLM, Kimi: these want more of it and not less. */
 static void reasoning_that_a_server_misses_is_echoed_still(void **state)
 {
     struct bench *bench = *state;
     static const char *const errors[] = {
         MESSAGE("The `reasoning_content` in the thinking mode must be passed back to the API."),
-        MESSAGE("Missing `reasoning_content` field in the assistant message at message index 2. "
-                "It must be sent."),
+        MESSAGE("messages[51]: assistant message with tool_calls must include reasoning_content"),
         MESSAGE("thinking is enabled but reasoning_content is missing in assistant tool call "
-                "message at index 2, which is not supported"),
+                "message at index 2"),
     };
     bench->request.fragments = STR(THOUGHT(CONTENT));
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
@@ -537,6 +536,40 @@ static void reasoning_families_get_no_temperature(void **state)
     bench->request.model = STR("gpt-4.1");
     render(bench, DIALECT_RESPONSES);
     has(bench, "\"temperature\":0.5,\"top_p\":0.9");
+}
+
+static void what_the_table_keeps_from_a_request_is_known_for_a_notice(void **state)
+{
+    struct bench *bench = *state;
+    static const struct {
+        enum dialect_api api;
+        const char *model, *effort;
+        uint32_t withheld;
+    } cases[] = {
+        {DIALECT_CHAT, "gpt-4.1", "high", SENDS_EFFORT},
+        {DIALECT_RESPONSES, "gpt-4.1", "high", SENDS_EFFORT},
+        {DIALECT_CHAT, "gpt-5", "high", SENDS_TEMPERATURE},
+        {DIALECT_RESPONSES, "gpt-5", "high", SENDS_TEMPERATURE},
+        {DIALECT_MESSAGES, "claude-3-5-haiku-20241022", "high", SENDS_THINKING},
+        {DIALECT_MESSAGES, "claude-opus-4-7", "high", SENDS_TEMPERATURE},
+        /* A model that does not reason has the effort that was asked for. */
+        {DIALECT_CHAT, "gpt-4.1", "none", 0},
+        {DIALECT_MESSAGES, "claude-3-5-haiku-20241022", "none", 0},
+        {DIALECT_CHAT, "qwen3", "high", 0},
+    };
+    const uint32_t wishes = SENDS_EFFORT | SENDS_THINKING | SENDS_TEMPERATURE;
+    bench->params.temperature = 0.5;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bench->request.model = str_from(cases[i].model);
+        bench->params.effort = str_from(cases[i].effort);
+        render(bench, cases[i].api);
+        assert_int_equal(bench->dialect.withheld & bench->dialect.tabled & wishes,
+                         cases[i].withheld);
+    }
+    bench->request.model = STR("qwen3");
+    bench->learnt.refused = SENDS_TEMPERATURE;
+    render(bench, DIALECT_CHAT);
+    assert_int_equal(bench->dialect.withheld & bench->dialect.tabled & wishes, 0);
 }
 
 static void claude_thinks_within_its_limit_and_leaves_room_for_the_answer(void **state)
@@ -726,6 +759,7 @@ int main(void)
         CASE(reasoning_that_a_server_misses_is_echoed_still),
         CASE(effort_is_mapped_to_the_nearest_that_the_model_knows),
         CASE(reasoning_families_get_no_temperature),
+        CASE(what_the_table_keeps_from_a_request_is_known_for_a_notice),
         CASE(claude_thinks_within_its_limit_and_leaves_room_for_the_answer),
         CASE(claude_from_4_6_on_thinks_as_much_as_it_sees_fit),
         CASE(a_model_that_asks_for_adaptive_thinking_gets_it),

@@ -39,6 +39,21 @@ static void a_notice_names_who_refused_what_and_in_which_words(void **state)
     wishes_release(&wishes);
 }
 
+static void what_the_table_leaves_out_is_told_as_such(void **state)
+{
+    struct wishes wishes;
+    wishes_init(&wishes, &(struct model_request){.provider = STR("p"), .model = STR("m")});
+    refuse(&wishes, SENDS_TOP_P, "no");
+    wishes_leave_out(&wishes, SENDS_TOP_P | SENDS_THINKING | SENDS_CACHE_KEY);
+    check_notice(
+        &wishes, SENDS_TOP_P | SENDS_EFFORT | SENDS_THINKING | SENDS_CACHE_KEY,
+        NOTICE("provider p, model m", "top_p",
+               "no") "\n"
+                     "provider p, model m: requests go without effort, because this model does not "
+                     "take it, as far as cadre knows; change or remove this setting");
+    wishes_release(&wishes);
+}
+
 static void a_server_without_a_name_is_named_by_its_host_alone(void **state)
 {
     struct wishes wishes;
@@ -60,6 +75,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_notice_names_who_refused_what_and_in_which_words),
+        cmocka_unit_test(what_the_table_leaves_out_is_told_as_such),
         cmocka_unit_test(a_server_without_a_name_is_named_by_its_host_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
