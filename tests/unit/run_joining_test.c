@@ -87,7 +87,7 @@ static void an_attempt_of_a_child_that_awaited_others_queues_for_a_slot(void **s
     assert_int_equal(rig_agent(rig, 1)->phase, PHASE_ASKING);
 }
 
-/* Subtask one waits for budget. What the other child used leaves too little for it: it ends, and two is made. */
+/* Task one waits for budget. What the other child used leaves too little for it: it ends, and two is made. */
 static void a_child_made_while_budget_is_given_out_is_not_left_behind(void **state)
 {
     struct rig *rig = *state;
@@ -97,8 +97,8 @@ static void a_child_made_while_budget_is_given_out_is_not_left_behind(void **sta
     rig->settings.root.tokens = 15000;
     rig_start(rig, "do it");
     CALLS(rig, 0, SPAWN("greedy"),
-          {"delegate_task", "{\"plan\":\"p\",\"subtasks\":[{\"task\":\"one\"},"
-                            "{\"task\":\"two\"}]}"});
+          {"fan_out", "{\"tasks\":[{\"task\":\"one\"},{\"task\":\"two\"}],"
+                      "\"max_concurrent\":1}"});
     assert_int_equal(rig_agent(rig, 2)->phase, PHASE_READY);
     reply.usage.input = 9000;
     reply.usage.output = 900;
