@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/utf8.h"
@@ -14,6 +15,7 @@
 #define VARIABLES_MAX 40
 #define ERRORS_MAX 16384 /* bytes kept of what git says about a failure */
 #define ERRORS_SHOWN 600
+#define DISK_FULL_BYTES 65536 /* less is left: no file of any use fits */
 
 /* Where git is looked for. PATH is not asked: it may name a directory that an agent can write to. */
 static const char *const programs[] = {"/usr/bin/git", "/usr/local/bin/git", "/bin/git"};
@@ -173,11 +175,44 @@ static void build_words(struct line *line, const struct git *git, const struct g
         line->words[line->word_count] = NULL;
 }
 
+/* Whether git says that it could not write. It often leaves out why. */
+static bool could_not_write(const char *text)
+{
+    static const char *const words[] = {"No space left",    "unable to write",    "cannot write",
+                                        "could not write",  "failed to write",    "write error",
+                                        "unable to create", "Disk quota exceeded"};
+    for (size_t i = 0; i < COUNT(words); i++)
+        if (strstr(text, words[i]) != NULL)
+            return true;
+    return false;
+}
+
+/* The directory of the call whose disk has no room for a file, or NULL. What git wrote of the file that did not fit is still there. */
+static const char *full_disk(const struct git *git, const struct git_call *call,
+                             char path[GIT_PATH_MAX])
+{
+    const struct str places[] = {call->site != NULL ? call->site->work_tree : STR(""),
+                                 call->site != NULL ? call->site->common_dir : STR(""),
+                                 str_from(git->state)};
+    struct statvfs disk;
+    for (size_t i = 0; i < COUNT(places); i++) {
+        snprintf(path, GIT_PATH_MAX, "%.*s", STR_FMT(places[i]));
+        if (path[0] == '\0' || statvfs(path, &disk) != 0)
+            continue;
+        bool no_room = (uint64_t)disk.f_bavail * disk.f_frsize < DISK_FULL_BYTES;
+        bool no_inodes = disk.f_files > 0 && disk.f_favail == 0;
+        if (no_room || no_inodes)
+            return path;
+    }
+    return NULL;
+}
+
 /* git's own words, on one line, as far as a person wants to read them. */
-static int explain(const struct git_call *call, const struct process_outcome *outcome,
-                   struct err *err)
+static int explain(const struct git *git, const struct git_call *call,
+                   const struct process_outcome *outcome, struct err *err)
 {
     struct buf clean;
+    char path[GIT_PATH_MAX];
     struct str said = buf_view(&outcome->errors);
     if (said.n == 0)
         said = buf_view(&outcome->output);
@@ -187,9 +222,13 @@ static int explain(const struct git_call *call, const struct process_outcome *ou
     while (shown.n > 0 && shown.p[shown.n - 1] == ' ')
         shown.n--;
     const char *text = said.n > 0 && outcome->errors.p != NULL ? outcome->errors.p : "";
+    const char *full = could_not_write(text) ? full_disk(git, call, path) : NULL;
     if (strstr(text, ".lock': File exists") != NULL)
         err_set(err, ERR_RETRY, "another git works in this repository at the moment: %.*s",
                 STR_FMT(shown));
+    else if (full != NULL)
+        err_set(err, ERR_IO, "the disk of %s is full; free some space there (git %s: %.*s)", full,
+                call->words[0], STR_FMT(shown));
     else if (strstr(text, "No space left") != NULL)
         err_set(err, ERR_IO, "the disk is full: %.*s", STR_FMT(shown));
     else
@@ -198,8 +237,8 @@ static int explain(const struct git_call *call, const struct process_outcome *ou
     return -1;
 }
 
-static int judge(const struct git_call *call, const struct process_outcome *outcome, size_t max,
-                 struct err *err)
+static int judge(const struct git *git, const struct git_call *call,
+                 const struct process_outcome *outcome, size_t max, struct err *err)
 {
     switch (outcome->end) {
     case PROCESS_CANCELLED:
@@ -216,7 +255,7 @@ static int judge(const struct git_call *call, const struct process_outcome *outc
     bool expected = outcome->code == 0 || call->expects == GIT_ANY_STATUS ||
                     (outcome->code == 1 && call->expects == GIT_ZERO_OR_ONE);
     if (!expected)
-        return explain(call, outcome, err);
+        return explain(git, call, outcome, err);
     if (call->output == GIT_WHOLE && outcome->output_bytes > max)
         return err_set(err, ERR_IO, "git %s answers with more than %zu bytes", call->words[0], max);
     return 0;
@@ -264,7 +303,7 @@ int git_call(const struct git *git, const struct git_call *call, struct git_answ
     };
     if (process_run(&command, &outcome, err) != 0)
         goto out;
-    result = judge(call, &outcome, max, err);
+    result = judge(git, call, &outcome, max, err);
     if (result == 0) {
         *answer = (struct git_answer){outcome.output, outcome.errors, outcome.code};
     } else {

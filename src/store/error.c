@@ -17,9 +17,9 @@ struct explanation {
     const char *text;
 };
 
+/* What to do about the cause. Which command goes on then is the caller's to say: it knows whether there is a run. */
 static const struct explanation explanations[] = {
-    {SQLITE_FULL, ERR_IO,
-     "the disk is full; free some space on its disk, then run the command again"},
+    {SQLITE_FULL, ERR_IO, "the disk is full; free some space on its disk"},
     {SQLITE_READONLY, ERR_IO,
      "it is read-only for this user; check the owner and the permissions of the file and of its"
      " directory, or name another store with --store"},
@@ -27,8 +27,7 @@ static const struct explanation explanations[] = {
      "it cannot be opened; check that its directory exists and can be written, or name another"
      " store with --store"},
     {SQLITE_PERM, ERR_IO, "permission denied; check the owner of the file"},
-    {SQLITE_IOERR, ERR_IO,
-     "the disk reported an error; check the disk, then run the command again"},
+    {SQLITE_IOERR, ERR_IO, "the disk reported an error; check the disk"},
     {SQLITE_NOMEM, ERR_IO, "out of memory"},
     {SQLITE_NOTADB, ERR_CONFIG,
      "it is not a cadre store; name another file with --store, or move this one away"},

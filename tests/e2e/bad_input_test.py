@@ -10,6 +10,7 @@ import subprocess
 import unittest
 
 from harness import ModelServer, Process, Workspace, json_lines, program
+from repository import Repository
 
 
 def script(*rules):
@@ -466,9 +467,31 @@ class Disks(unittest.TestCase):
             errors = (out / "errors").read_text()
             self.assertEqual((out / "code").read_text().strip(), "1", errors)
             self.assertIn("the disk is full; free some space", errors)
+            self.assertEqual((errors.count("again"), errors.count("cadre resume ")), (0, 1), errors)  # one advice
             shutil.move(out / "state", space.store.parent)
             self.check_after(space, json_lines((out / "run").read_text()), int((out / "resumed").read_text()),
                              (out / "answer").read_text())
+
+    # The store's disk has room for the log, and not for the tree that the root works in.
+    SMALL_DISK = """
+        mount -t tmpfs -o size=1500k tmpfs "$STATE" || exit 99
+        "$CADRE" run --store "$STATE/cadre.db" $FLAGS --mode auto --quiet task
+    """
+
+    def test_a_tree_that_does_not_fit_names_the_full_disk(self):
+        prefix = namespaces()
+        if prefix is None:
+            self.skipTest("no user namespaces")
+        with ModelServer(self.RULES) as server, Repository(files={"big.bin": "y" * 3_000_000}) as space:
+            space.damaged = True  # the store went with its disk
+            state = space.root / "small"
+            state.mkdir()
+            environment = {**space.environment, "CADRE": program("CADRE"), "STATE": str(state),
+                           "FLAGS": " ".join(server.flags())}
+            shell = Process([*prefix, "sh", "-c", self.SMALL_DISK], environment, space.files)
+            self.assertEqual(shell.end(), 1, shell.errors)
+            self.assertRegex(shell.errors, rf"its tree could not be made: the disk of {state}/\S+ is full; free some space there "
+                                           r"\(git read-tree: .*big\.bin")
 
     def test_a_read_only_directory_is_explained(self):
         """For root a read-only mount, because permissions do not bind it; for everybody else permissions."""
