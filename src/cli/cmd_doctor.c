@@ -123,10 +123,10 @@ static void check_config(struct patient *patient, struct finding *finding)
         find(finding, VERDICT_OK, "%zu files read", wire_config(patient->wire)->file_count);
 }
 
-/* The guards of the store that are gone: the first ones by name. */
+/* The guards of the store that are gone, and triggers that somebody added: the first ones by name. */
 struct guards {
-    char names[160];
-    size_t count;
+    char names[240];
+    size_t count, added;
 };
 
 static void guard_broken(void *user, const char *guard, enum guard_state state)
@@ -135,7 +135,10 @@ static void guard_broken(void *user, const char *guard, enum guard_state state)
     size_t n = strlen(guards->names);
     if (guards->count++ < 3)
         snprintf(guards->names + n, sizeof guards->names - n, "%s%s%s", n > 0 ? ", " : "", guard,
-                 state == GUARD_CHANGED ? " (changed)" : "");
+                 state == GUARD_CHANGED ? " (changed)"
+                 : state == GUARD_ADDED ? " (not made by cadre)"
+                                        : "");
+    guards->added += state == GUARD_ADDED;
 }
 
 /* The file's header says whether it is in WAL mode; FULL is asserted at every opening. */
@@ -160,6 +163,11 @@ static void check_store(struct patient *patient, struct finding *finding)
         close(fd);
     if (checked != 0)
         find(finding, VERDICT_FAIL, "%s", err.message);
+    else if (guards.count > 0 && guards.added == guards.count)
+        find(finding, VERDICT_FAIL,
+             "%s has triggers that cadre did not make (%s%s). Another program can have changed it: "
+             "check the runs with `cadre verify RUN`, and remove them (DROP TRIGGER)",
+             path, guards.names, guards.count > 3 ? ", …" : "");
     else if (guards.count > 0)
         find(finding, VERDICT_FAIL,
              "%s does not refuse changes any more: %zu of its guards are missing or changed (%s%s)."

@@ -63,6 +63,13 @@ struct verifying {
     size_t last_count;
     uint64_t epoch; /* of the event before */
     uint64_t fact;  /* the last event without a cause */
+    struct taken {
+        int64_t id; /* of the inbox message */
+        uint64_t seq;
+        bool is_seen; /* among the stored rows */
+    } * taken;        /* by events of the log, in their order */
+    size_t taken_count;
+    int64_t created_at; /* of the run's row */
     struct err err;
 };
 
@@ -107,6 +114,19 @@ static int check_numbers(struct verifying *v, const struct stored_event *event)
     return 0;
 }
 
+static void note_taken(struct verifying *v, const struct event *event, uint64_t seq)
+{
+    /* A power of two: full. Messages are few, and most runs have one. */
+    if ((v->taken_count & (v->taken_count - 1)) == 0) {
+        size_t capacity = v->taken_count > 0 ? v->taken_count * 2 : 1;
+        struct taken *taken = realloc(v->taken, capacity * sizeof *taken);
+        if (taken == NULL)
+            abort();
+        v->taken = taken;
+    }
+    v->taken[v->taken_count++] = (struct taken){.id = event->inbox_id, .seq = seq};
+}
+
 /* Folds the event, and notes what it must have changed in other tables. */
 static int fold_noting(struct verifying *v, const struct event_row *row)
 {
@@ -116,6 +136,8 @@ static int fold_noting(struct verifying *v, const struct event_row *row)
     if (event_parse(row, &v->arena, &event, &v->err) != 0 ||
         run_apply(v->run, &event, &v->err) != 0)
         return problem(v->report, row->seq, "it does not fold: %s", v->err.message);
+    if (event.type == EVENT_INBOX_TAKEN && event.inbox_id > 0)
+        note_taken(v, &event, row->seq);
     size_t count = project(v->run, &event, rows);
     for (size_t i = 0; i < count; i++)
         projected_note(v->projected, row->agent_no, &rows[i]);
@@ -190,6 +212,7 @@ static void verifying_release(struct verifying *v)
     projected_free(v->projected);
     run_free(v->run);
     free(v->last);
+    free(v->taken);
 }
 
 /* What is damaged is a finding; any other trouble ends the verification. */
@@ -236,6 +259,7 @@ static void differs(void *user, const char *place, const char *text)
 static int compare_run(void *user, const struct stored_run *stored)
 {
     struct verifying *v = user;
+    v->created_at = stored->created_at;
     projected_compare_run(v->projected, stored, differs, v->report);
     return 0;
 }
@@ -247,17 +271,41 @@ static int compare_agent(void *user, const struct stored_agent *stored)
     return 0;
 }
 
+/* The row of a consumed message. The log has no time of sending: the run's row was written with the same time. */
+static void compare_message(struct verifying *v, const struct store_trace *trace)
+{
+    char place[64];
+    snprintf(place, sizeof place, "table inbox, message %lld", (long long)trace->id);
+    if (trace->seq == 0 || trace->seq > v->report->events)
+        problem_at(v->report, place, "event %llu has consumed it, and the log ends with event %llu",
+                   (unsigned long long)trace->seq, (unsigned long long)v->report->events);
+    for (size_t i = 0; i < v->taken_count; i++)
+        v->taken[i].is_seen |= v->taken[i].id == trace->id;
+    if (trace->started_by >= 0 && trace->started_by != v->created_at)
+        problem_at(v->report, "table runs, column created_at",
+                   "it is not the time at which inbox message %lld started the run",
+                   (long long)trace->id);
+}
+
+static void compare_messages_end(const struct verifying *v)
+{
+    char place[64];
+    for (size_t i = 0; i < v->taken_count; i++) {
+        if (v->taken[i].is_seen)
+            continue;
+        snprintf(place, sizeof place, "table inbox, message %lld", (long long)v->taken[i].id);
+        problem_at(v->report, place, "its row is missing; event %llu has consumed it",
+                   (unsigned long long)v->taken[i].seq);
+    }
+}
+
 /* Each agent's last event is taken off the list when its tail says the same. */
 static int compare_trace(void *user, const struct store_trace *trace)
 {
     struct verifying *v = user;
     char place[64];
     if (trace->kind == TRACE_INBOX) {
-        snprintf(place, sizeof place, "table inbox, message %lld", (long long)trace->id);
-        if (trace->seq == 0 || trace->seq > v->report->events)
-            problem_at(v->report, place,
-                       "event %llu has consumed it, and the log ends with event %llu",
-                       (unsigned long long)trace->seq, (unsigned long long)v->report->events);
+        compare_message(v, trace);
         return 0;
     }
     uint64_t last = trace->id >= 0 && (uint64_t)trace->id < v->last_count ? v->last[trace->id] : 0;
@@ -290,6 +338,7 @@ static int compare_tables(struct verifying *v, struct store *store, struct str r
         snprintf(place, sizeof place, "table agent_tails, agent %zu", i);
         problem_at(v->report, place, "its row is missing");
     }
+    compare_messages_end(v);
     return 0;
 }
 
@@ -315,12 +364,15 @@ static int check_database(struct verify_report *report, struct store *store, str
     struct guards guards = {.count = 0};
     if (damage(report, "schema", store->ops->guards(store, guard_broken, &guards, err), err) != 0)
         return -1;
+    static const char *const states[] = {[GUARD_MISSING] = "is missing",
+                                         [GUARD_CHANGED] = "is not what cadre made",
+                                         [GUARD_ADDED] = "was not made by cadre"};
     char others[64] = "";
     if (guards.count > 1)
         snprintf(others, sizeof others, ", as are %zu others", guards.count - 1);
     if (guards.count > 0)
         problem_at(report, guards.first, "it %s%s: another program can have changed the store",
-                   guards.state == GUARD_MISSING ? "is missing" : "is not what cadre made", others);
+                   states[guards.state], others);
     return damage(report, "store", store->ops->check_pages(store, err), err);
 }
 

@@ -55,6 +55,7 @@ struct stored_run {
     struct str run_id, session_id, user_id, workspace_id, workspace_path, task, model, status,
         error, result_json, parent_run;
     int64_t parent_seq, started_at, finished_at; /* -1 where not set */
+    int64_t created_at;                          /* when its start message was sent */
     uint64_t last_seq;
     int64_t children, children_open;
     struct str owner; /* who holds a lease that has not run out, or STR_NONE */
@@ -131,9 +132,11 @@ struct store_trace {
     } kind;
     int64_t id;
     uint64_t seq;
+    int64_t started_by; /* when the message was sent that started the run; -1: another one */
 };
 
-enum guard_state { GUARD_MISSING, GUARD_CHANGED };
+/* ADDED: a trigger of somebody else, which could change what a program writes. */
+enum guard_state { GUARD_MISSING, GUARD_CHANGED, GUARD_ADDED };
 
 /* A callback returns 0 to go on, anything else to stop early (not an error). */
 typedef int store_event_fn(void *user, const struct stored_event *event);

@@ -25,6 +25,7 @@ static void run_from_row(struct call *call, struct stored_run *run)
         .children = call_number(call, 15),
         .children_open = call_number(call, 16),
         .owner = call_text(call, 17),
+        .created_at = call_number(call, 18),
     };
 }
 

@@ -270,7 +270,8 @@ int sqlite_traces(struct store *store, struct str run_id, store_trace_fn *fn, vo
     while ((row = call_step(&call, "reading what names events", err)) == 1) {
         struct store_trace trace = {.kind = call_number(&call, 0) == 0 ? TRACE_TAIL : TRACE_INBOX,
                                     .id = call_number(&call, 1),
-                                    .seq = (uint64_t)call_number(&call, 2)};
+                                    .seq = (uint64_t)call_number(&call, 2),
+                                    .started_by = call_number(&call, 3)};
         if (fn(user, &trace) != 0)
             break;
     }

@@ -10,6 +10,7 @@
  * (run_no, agent_no, seq) adds two fifths to three quarters. */
 #include <stdio.h>
 
+#include "base/utf8.h"
 #include "core/run/lifecycle.h"
 #include "store/handle.h"
 
@@ -382,6 +383,33 @@ static int guard_check(struct sqlite_store *s, const char *kind, const char *nam
     return 1;
 }
 
+static bool is_refusal(struct str name)
+{
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++)
+        if (str_is(name, refusals[i].name))
+            return true;
+    return false;
+}
+
+/* This program's own handles fire no triggers (confine.c), other programs do: a trigger that cadre did not make can write more than
+ * such a program asked for. */
+static int additions_check(struct sqlite_store *s, store_guard_fn *fn, void *user, struct err *err)
+{
+    struct call call;
+    char full[96];
+    int row;
+    call_start(&call, s, STATEMENT_TRIGGERS);
+    while ((row = call_step(&call, "checking its triggers", err)) == 1) {
+        struct str name = call_text(&call, 0);
+        if (is_refusal(name))
+            continue;
+        snprintf(full, sizeof full, "trigger %.*s", STR_FMT(utf8_cut(name, 64)));
+        fn(user, full, GUARD_ADDED);
+    }
+    call_end(&call);
+    return row;
+}
+
 /* Handles without triggers ask this table which edges are legal (projection.c). */
 static int edges_check(struct sqlite_store *s, store_guard_fn *fn, void *user, struct err *err)
 {
@@ -416,6 +444,8 @@ int sqlite_guards(struct store *store, store_guard_fn *fn, void *user, struct er
     }
     if (result >= 0)
         result = guard_check(s, "view", "event_log", STR(schema_view), fn, user, err);
+    if (result >= 0)
+        result = additions_check(s, fn, user, err);
     if (result >= 0)
         result = edges_check(s, fn, user, err);
     buf_release(&text);

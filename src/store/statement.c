@@ -31,8 +31,8 @@
     " (SELECT max(seq) FROM events WHERE run_no = r.run_no),"                                      \
     " (SELECT max(agent_no) FROM sub_agents WHERE run_no = r.run_no),"                             \
     " (SELECT count(*) FROM sub_agents WHERE run_no = r.run_no AND status <> 'closed'),"           \
-    " (SELECT owner FROM leases WHERE run_no = r.run_no AND " LEASE_HOLDS ")"                      \
-    " FROM runs r"
+    " (SELECT owner FROM leases WHERE run_no = r.run_no AND " LEASE_HOLDS "),"                     \
+    " r.created_at FROM runs r"
 
 static const char *const sql[STATEMENT_COUNT] = {
     [STATEMENT_BEGIN_WRITE] = "BEGIN IMMEDIATE",
@@ -156,9 +156,10 @@ static const char *const sql[STATEMENT_COUNT] = {
         " SELECT run_no FROM owner WHERE run_no IS NOT NULL"
         " AND run_no NOT IN (SELECT run_no FROM runs) LIMIT 1",
     [STATEMENT_GUARD] = "SELECT sql FROM sqlite_schema WHERE type = ? AND name = ?",
+    [STATEMENT_TRIGGERS] = "SELECT name FROM sqlite_schema WHERE type = 'trigger' ORDER BY name",
     [STATEMENT_EDGES] = "SELECT from_status, to_status FROM lifecycle_edges",
-    [STATEMENT_TRACES] = "SELECT 0, agent_no, seq FROM agent_tails WHERE run_no = ?1 UNION ALL"
-                         " SELECT 1, id, consumed_seq FROM inbox"
+    [STATEMENT_TRACES] = "SELECT 0, agent_no, seq, -1 FROM agent_tails WHERE run_no = ?1 UNION ALL"
+                         " SELECT 1, id, consumed_seq, iif(kind = 'start', at, -1) FROM inbox"
                          " WHERE run_no = ?1 AND consumed_seq IS NOT NULL",
 };
 

@@ -68,6 +68,7 @@ TAMPERINGS = [
     (ROW.format("workspace_path = '/'"), "table runs, column workspace_path", LOG),
     (ROW.format("parent_run = 'x'"), "table runs, column parent_run", LOG),
     (ROW.format("parent_seq = 1"), "table runs, column parent_seq", LOG),
+    (ROW.format("created_at = created_at - 86400000"), "table runs, column created_at", "it is not the time at which"),
     # What `cadre tree` and reports show of children.
     (CHILD.format("status = 'failed'"), "table sub_agents, agent 2, column status", "it is failed, the log says closed"),
     (CHILD.format("error = 'it broke'"), "table sub_agents, agent 2, column error", LOG),
@@ -91,6 +92,8 @@ TAMPERINGS = [
     ("DELETE FROM agent_tails WHERE run_no = RUN AND agent_no = 2", "table agent_tails, agent 2", "its row is missing"),
     ("INSERT INTO agent_tails SELECT run_no, 9, 3 FROM runs WHERE run_no = RUN", "table agent_tails, agent 9", "the agent's last"),
     ("UPDATE inbox SET consumed_seq = 9999 WHERE run_no = RUN", r"table inbox, message \d+", "the log ends with event"),
+    ("DELETE FROM inbox WHERE run_no = RUN", r"table inbox, message \d+", r"its row is missing; event \d+ has consumed it"),
+    ("UPDATE inbox SET at = at + 1 WHERE run_no = RUN AND kind = 'start'", "table runs, column created_at", "inbox message"),
     # The database.
     ("INSERT INTO lifecycle_edges VALUES ('closed', 'running')", "table lifecycle_edges", "it is not what cadre made"),
     ("UPDATE events SET run_no = 99 WHERE run_no = OTHER", "store", "run number 99"),
@@ -188,6 +191,17 @@ class Tampering(unittest.TestCase):
             store.execute("CREATE VIEW event_log AS SELECT 'all is well' AS summary")
             store.commit()
             self.find(space, "view event_log", "it is not what cadre made")
+
+    def test_an_added_trigger_is_found_by_verify_and_by_doctor(self):
+        with self.copy() as (space, store):
+            store.execute("CREATE TRIGGER evil AFTER INSERT ON events BEGIN UPDATE leases SET owner = 'me'; END")
+            store.commit()
+            self.find(space, "trigger evil", "it was not made by cadre")
+            self.assertRegex(space.run(["doctor"]).stdout, r"(?m)^fail  store .*triggers that cadre did not make \(trigger evil")
+            store.execute("DROP TRIGGER blobs_delete")
+            store.commit()
+            self.assertRegex(space.run(["doctor"]).stdout,
+                             r"(?m)^fail  store .*does not refuse changes.*blobs_delete, trigger evil \(not made by cadre\)")
 
     def test_a_damaged_page_is_found_wherever_it_is(self):
         for table in ["events", "sub_agents", "records_history", "sqlite_autoindex_events_1", "sqlite_autoindex_blobs_1"]:

@@ -242,6 +242,11 @@ static void each_guard_that_is_gone_is_named(void **state)
     struct told told = broken_guards(f);
     assert_string_equal(told.name, "trigger events_update");
     assert_int_equal(told.state, GUARD_CHANGED);
+    raw_run(db, "CREATE TRIGGER evil AFTER INSERT ON events BEGIN SELECT 1; END");
+    told = broken_guards(f);
+    assert_int_equal(told.count, 2);
+    assert_string_equal(told.name, "trigger evil");
+    assert_int_equal(told.state, GUARD_ADDED);
     raw_run(db, "DROP TRIGGER edges_insert;"
                 "INSERT INTO lifecycle_edges VALUES ('created', 'closed')");
     assert_string_equal(broken_guards(f).name, "table lifecycle_edges");
