@@ -241,6 +241,7 @@ static int fill_agent(struct explained *x, const struct plane *plane, struct str
     x->request.profile_id = found->profile.id;
     x->request.prompt = found->profile.system_prompt;
     x->request.schema = found->profile.output_schema;
+    x->request.working_directory = found->profile.working_directory;
     x->request.params = agent_profile_params(&found->profile);
     x->request.agent_id = agent->agent_id;
     x->request.skills =

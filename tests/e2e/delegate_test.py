@@ -35,6 +35,8 @@ def delegates(**arguments):
 
 
 class Delegation(unittest.TestCase):
+    profile = WRITER
+
     def run_root(self, *rules, before=(), code=0, register=True):
         with ModelServer(script(*rules)) as server:
             recorder = Recorder(server.url)
@@ -42,8 +44,8 @@ class Delegation(unittest.TestCase):
             return self.run_with(server, recorder, before, code, register)
 
     def run_with(self, server, recorder, before, code, register):
-        with Workspace({"a.txt": "a\n"}, CONFIG.format(url=recorder.url)) as space:
-            (space.files / "writer.json").write_text(json.dumps(WRITER))
+        with Workspace({"a.txt": "a\n", "docs/inner.txt": "inside\n"}, CONFIG.format(url=recorder.url)) as space:
+            (space.files / "writer.json").write_text(json.dumps(self.profile))
             words = [["profile", "put", "writer.json"]]
             if register:
                 words.append(["register", "@writer", WRITER["id"], "Writes docs <b>", "--tags", "docs"])
@@ -90,6 +92,15 @@ class Delegation(unittest.TestCase):
         self.assertEqual(contract["agent"]["agent_id"], "@writer")
         self.assertEqual(contract["agent"]["profile_id"], WRITER["id"])
         self.assertEqual(contract["receipt"]["door"], "delegate")
+
+    def test_the_child_works_in_the_directory_of_its_profile(self):
+        self.profile = {**WRITER, "working_directory": "docs"}
+        self.run_root(delegates(agent_id="@writer"),
+                      rule("CHILD", 0, calls=[{"name": "read", "arguments": {"path": "inner.txt"}}]),
+                      rule("CHILD", 1, text="read"), rule("ROOT", 1, text="done"))
+        contract = json.loads(self.children[0]["context_json"])
+        self.assertEqual(contract["execution"]["working_directory"], "docs")
+        self.assertIn("inside", self.of("CHILD")[-1]["messages"][-1]["content"])
 
     def test_the_root_knows_the_agents_and_nothing_else_of_them(self):
         self.run_root(rule("ROOT", 0, text="done"))

@@ -226,7 +226,8 @@ static void a_full_profile_reads_and_prints_the_same(void **state)
         "\"model\":\"qwen3-coder\",\"allowed_models\":[\"small\"],\"allowed_skills\":[],"
         "\"allowed_tools\":[\"read\"],\"context_window\":32768,\"effort\":\"high\","
         "\"temperature\":0.25,\"top_p\":0.5,\"stop\":[\"END\"],\"seed\":7,"
-        "\"system_prompt\":\"You write.\\nWell.\",\"output_schema\":{\"type\":\"object\"}}";
+        "\"system_prompt\":\"You write.\\nWell.\",\"output_schema\":{\"type\":\"object\"},"
+        "\"working_directory\":\"docs/guide\"}";
     assert_int_equal(parse_profile(f, STR_NONE, text), 0);
     check_str(printed(f, print_profile), text);
 }
@@ -273,6 +274,10 @@ static void every_rule_of_a_profile_is_enforced(void **state)
          "must match none, minimal, low, medium, high, xhigh or max"},
         {PROFILE("\"system_prompt\":\"a\\u001b[0m\""), "system_prompt",
          "must not have control characters"},
+        {PROFILE("\"working_directory\":\"../out\""), "working_directory",
+         "must match the path of a directory inside the workspace, relative to it"},
+        {PROFILE("\"working_directory\":\"/etc\""), "working_directory",
+         "must match the path of a directory inside the workspace, relative to it"},
         {PROFILE("\"output_schema\":[]"), "output_schema",
          "expected a schema: an object of keywords"},
         {PROFILE("\"output_schema\":{\"items\":{\"minItems\":\"a\"}}"), "output_schema",

@@ -63,13 +63,14 @@ struct agent_profile {
     struct str provider, model; /* as llm.providers and the provider call them */
     struct list allowed_models; /* that an override may choose besides `model` */
     struct list allowed_skills, allowed_tools;
-    int64_t context_window;    /* tokens; UNLIMITED: the model's own */
-    struct str effort;         /* STR_NONE: unset */
-    double temperature, top_p; /* NaN: unset */
-    struct list stop;          /* absent: unset */
-    int64_t seed;              /* UNLIMITED: unset */
-    struct str system_prompt;  /* STR_NONE: none */
-    struct str output_schema;  /* of answers: compact JSON; STR_NONE: none */
+    int64_t context_window;       /* tokens; UNLIMITED: the model's own */
+    struct str effort;            /* STR_NONE: unset */
+    double temperature, top_p;    /* NaN: unset */
+    struct list stop;             /* absent: unset */
+    int64_t seed;                 /* UNLIMITED: unset */
+    struct str system_prompt;     /* STR_NONE: none */
+    struct str output_schema;     /* of answers: compact JSON; STR_NONE: none */
+    struct str working_directory; /* from the workspace; STR_NONE: where the parent's paths start */
 };
 
 bool profile_id_valid(struct str id); /* ^profile:[a-z0-9_.:\-]{1,120}$ */

@@ -2,12 +2,14 @@
  * derives no contract. Pure; any thread. */
 #include <stddef.h>
 
+#include "base/path.h"
 #include "core/contract/derive.h"
 #include "core/contract/registry_fields.h"
 
 #define PROFILE_PREFIX STR("profile:")
 #define CONTEXT_WINDOW_MIN 1024 /* tokens: less holds no prompt and answer */
 #define CONTEXT_WINDOW_MAX 1000000000
+#define DIRECTORY_MAX 512 /* characters of a path */
 
 bool profile_id_valid(struct str id)
 {
@@ -21,6 +23,15 @@ bool profile_id_valid(struct str id)
             return false;
     }
     return true;
+}
+
+static bool is_inside(struct str path)
+{
+    struct arena arena;
+    arena_init(&arena);
+    bool inside = path_normal(&arena, path).p != NULL;
+    arena_release(&arena);
+    return inside;
 }
 
 #define AT(member) offsetof(struct agent_profile, member)
@@ -46,6 +57,8 @@ static const struct record_field profile_fields[] = {
     {"seed", RECORD_COUNT, RECORD_OPTIONAL, AT(seed), 0, INT64_C(9007199254740991), 0, NULL, NULL},
     {"system_prompt", RECORD_TEXT, RECORD_OPTIONAL, AT(system_prompt), LINE(PROFILE_PROMPT_MAX)},
     {"output_schema", RECORD_SCHEMA, RECORD_OPTIONAL, AT(output_schema), LINE(0)},
+    {"working_directory", RECORD_LINE, RECORD_OPTIONAL, AT(working_directory), 0, DIRECTORY_MAX, 0,
+     is_inside, "the path of a directory inside the workspace, relative to it"},
     {0},
 };
 #undef AT

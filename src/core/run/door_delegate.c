@@ -92,6 +92,7 @@ static int fill_request(struct deciding *d, const struct agent *parent,
     request->profile_id = profile->id;
     request->prompt = profile->system_prompt;
     request->schema = profile->output_schema;
+    request->working_directory = profile->working_directory;
     request->params = agent_profile_params(profile);
     request->allowed_tools = tool_normal_list(arena, &profile->allowed_tools);
     choose(d, &models, said->model, request);

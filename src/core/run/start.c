@@ -73,6 +73,7 @@ static int request_pinned(struct deciding *d, const struct control *control,
     request->profile_id = profile->id;
     if (request->schema.p == NULL)
         request->schema = profile->output_schema;
+    request->working_directory = profile->working_directory;
     if (profile->context_window != UNLIMITED)
         request->context_window = profile->context_window;
     return 0;
