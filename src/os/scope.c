@@ -167,6 +167,33 @@ void scope_close(struct scope *scope)
     *scope = (struct scope){.fd = -1};
 }
 
+void scope_rest(struct scope *scope)
+{
+    /* Without /proc its path is not known, and it stays open. */
+    if (scope->fd < 0 || scope->real[0] == '\0')
+        return;
+    close(scope->fd);
+    scope->fd = -1;
+}
+
+int scope_open_again(struct scope *scope, const struct scope *resting, struct err *err)
+{
+    struct stat status;
+    *scope = *resting;
+    scope->fd = resting->fd >= 0
+                    ? fcntl(resting->fd, F_DUPFD_CLOEXEC, 0)
+                    : open(resting->real, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (scope->fd < 0 || fstat(scope->fd, &status) != 0) {
+        scope_explain(err, errno, resting->real);
+    } else if (status.st_dev != resting->root.device || status.st_ino != resting->root.inode) {
+        err_set(err, ERR_DENIED, "another directory is in the place of %s now", resting->real);
+    } else {
+        return 0;
+    }
+    scope_close(scope);
+    return -1;
+}
+
 int scope_deny(struct scope *scope, const char *directory, struct err *err)
 {
     struct stat status;

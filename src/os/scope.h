@@ -58,6 +58,10 @@ struct scope_file {
 
 NODISCARD int scope_open(struct scope *scope, const char *path, struct err *err);
 void scope_close(struct scope *scope);
+/* Closes the descriptor and remembers the directory: scope_open_again opens the same one, under its real path. Where that leads to
+ * another directory by now it is DENIED: whoever swaps a path gains nothing. */
+void scope_rest(struct scope *scope);
+NODISCARD int scope_open_again(struct scope *scope, const struct scope *resting, struct err *err);
 /* Agents see the directory at another absolute path: a tree stands in for the workspace that it was made from. */
 NODISCARD int scope_show_as(struct scope *scope, const char *path, struct err *err);
 const char *scope_shown(const struct scope *scope);

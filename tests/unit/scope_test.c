@@ -503,9 +503,55 @@ static void random_bytes_fill_all_of_the_buffer(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
+/* --- scopes that rest ------------------------------------------------------------------------- */
+
+static void a_scope_that_rested_opens_the_same_directory(void **state)
+{
+    struct fixture *f = *state;
+    struct scope scope, again;
+    struct scope_file file;
+    struct err err = ERR_INIT;
+    put(f, "tree/a", "x");
+    assert_int_equal(scope_open(&scope, in_workspace(f, "tree"), &err), 0);
+    assert_int_equal(scope_show_as(&scope, "/seen/by/agents", &err), 0);
+    scope_rest(&scope);
+    assert_int_equal(scope.fd, -1);
+    assert_int_equal(scope_open_again(&again, &scope, &err), 0);
+    assert_string_equal(scope_shown(&again), "/seen/by/agents");
+    assert_int_equal(scope_open_read(&again, STR("a"), all, SCOPE_FOLLOW_LINKS, &file, &err), 0);
+    close(file.fd);
+    scope_close(&again);
+    scope_close(&scope);
+}
+
+static void a_directory_that_was_swapped_while_its_scope_rested_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    struct scope scope, again;
+    struct err err = ERR_INIT;
+    put(f, "tree/a", "x");
+    put(f, "other/a", "y");
+    assert_int_equal(scope_open(&scope, in_workspace(f, "tree"), &err), 0);
+    scope_rest(&scope);
+    assert_int_equal(rename(in_workspace(f, "tree"), in_workspace(f, "moved")), 0);
+    assert_int_equal(scope_open_again(&again, &scope, &err), -1);
+    assert_int_equal(err.class, ERR_NOT_FOUND);
+    assert_int_equal(rename(in_workspace(f, "other"), in_workspace(f, "tree")), 0);
+    err = ERR_INIT;
+    assert_int_equal(scope_open_again(&again, &scope, &err), -1);
+    assert_int_equal(err.class, ERR_DENIED);
+    assert_int_equal(rename(in_workspace(f, "tree"), in_workspace(f, "other")), 0);
+    assert_int_equal(symlink(in_workspace(f, "moved"), in_workspace(f, "tree")), 0);
+    err = ERR_INIT;
+    assert_int_equal(scope_open_again(&again, &scope, &err), -1);
+    scope_close(&scope);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(a_scope_that_rested_opens_the_same_directory),
+        TEST(a_directory_that_was_swapped_while_its_scope_rested_is_refused),
         TEST(a_regular_file_opens),
         TEST(a_missing_file_is_not_found),
         TEST(paths_that_are_not_normal_are_refused),
