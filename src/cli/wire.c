@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/mask.h"
@@ -27,6 +26,7 @@
 #include "net/http.h"
 #include "os/clock.h"
 #include "os/key.h"
+#include "os/limit.h"
 #include "os/random.h"
 #include "port/tool.h"
 #include "scripted/demo_script.h"
@@ -60,6 +60,7 @@ struct wire {
     struct replay_shelf shelf;
     struct record *record; /* NULL: nothing is recorded */
     struct tool_services services;
+    struct descriptor_shares descriptors;
     struct gateway_headers headers;       /* of the request that is being made */
     struct key_ring *keys;                /* NULL: no provider has a key helper */
     struct masker *masker;                /* NULL: secrets are shown */
@@ -334,12 +335,22 @@ void wire_vcs_close(struct vcs_port *vcs)
 /* --- engine
  * ------------------------------------------------------------------------------------------- */
 
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 static struct model_port governed(const struct wire *wire, struct model_port inner)
 {
-    struct model_port port = governor_open(wire->loop, inner, &GOVERNOR_LIMITS);
+    struct governor_limits limits = GOVERNOR_LIMITS;
+    /* Each request in flight is a connection. What has no descriptor waits here, where its agent's clock stands still. */
+    limits.maximum = least(limits.maximum, wire->descriptors.connections);
+    limits.first = least(limits.first, limits.maximum);
+    struct model_port port = governor_open(wire->loop, inner, &limits);
     for (size_t i = 0; i < wire->config.provider_count; i++)
-        governor_set_maximum(port, wire->config.providers[i].base_url,
-                             (size_t)wire->config.providers[i].max_concurrent);
+        governor_set_maximum(
+            port, wire->config.providers[i].base_url,
+            least((size_t)wire->config.providers[i].max_concurrent, wire->descriptors.connections));
     return port;
 }
 
@@ -504,15 +515,20 @@ void wire_learn_window(struct wire *wire, size_t model, int64_t tokens)
     config_window_learn(&wire->config, model, tokens);
 }
 
-/* Each model request in flight is a connection: as many as the machine lets us have, up to what the governor admits. */
-static void raise_descriptor_limit(void)
+/* A run's models may be of several providers, and each has a governor of its own. */
+static void share_descriptors(struct wire *wire)
 {
-    struct rlimit limit;
-    rlim_t wanted = (rlim_t)GOVERNOR_LIMITS.maximum + 1024;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
-        return;
-    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
-    setrlimit(RLIMIT_NOFILE, &limit); /* what it refuses shows up as a connect that fails */
+    const struct config *config = &wire->config;
+    size_t providers = config->provider_count > 0 ? config->provider_count : 1;
+    size_t connections = GOVERNOR_LIMITS.maximum;
+    for (size_t i = 0; i < config->provider_count; i++) {
+        size_t most = (size_t)config->providers[i].max_concurrent;
+        connections = most > connections ? most : connections;
+    }
+    size_t limit = limit_raise_descriptors(descriptors_wanted(connections));
+    wire->descriptors = descriptors_share(limit, limit_open_descriptors(limit), connections);
+    if (wire->descriptors.connections < connections)
+        wire->descriptors.connections = (wire->descriptors.connections + providers - 1) / providers;
 }
 
 /* All that does not need the store; TLS alone takes as long as opening it. */
@@ -521,7 +537,6 @@ static int prepare(void *user, struct err *err)
     struct wire *wire = user;
     services_open(&wire->services, &wire->config, wire->denied, wire->denied_count, wire->masker);
     warn_of_missing_walls(wire);
-    raise_descriptor_limit();
     wire->http_ready = http_global_init(err) == 0;
     if (wire->http_ready && wire->meanwhile != NULL)
         wire->meanwhile(wire);
@@ -534,6 +549,7 @@ int wire_engine(struct wire *wire, uv_loop_t *loop, const struct engine_watch *w
     wire->loop = loop;
     wire->denied_count = config_trust_prepare(&wire->config) ? 2 : 1;
     memset(wire->models, 0, sizeof wire->models);
+    share_descriptors(wire);
     wire->masker = masker_open(&wire->config);
     wire->keys = keys_new(wire);
     struct buf walls;
@@ -557,6 +573,7 @@ int wire_engine(struct wire *wire, uv_loop_t *loop, const struct engine_watch *w
         .entropy = random_bytes,
         .denied_paths = wire->denied,
         .denied_count = wire->denied_count,
+        .descriptors = wire->descriptors,
         .walls = arena_copy(&wire->config.arena, buf_view(&walls)),
     };
     buf_release(&walls);

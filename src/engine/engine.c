@@ -145,6 +145,9 @@ int engine_new(const struct engine_config *config, struct engine **out, struct e
     }
     engine->crew = crew_new(config->loop, CREW_MOST, CREW_IDLE_MS);
     engine->readers = crew_new(config->loop, READERS_MOST, CREW_IDLE_MS);
+    const struct descriptor_shares *shares = &config->descriptors;
+    admission_init(&engine->work_room, shares->work > 0 ? shares->work : DESCRIPTORS_ALL);
+    admission_init(&engine->brief_room, shares->brief > 0 ? shares->brief : DESCRIPTORS_ALL);
     engine->board = board_new(config->loop, work_progress);
     engine->heartbeat = malloc(sizeof *engine->heartbeat);
     if (engine->heartbeat == NULL)

@@ -10,6 +10,7 @@
 #include <uv.h>
 
 #include "core/run/run.h"
+#include "engine/admission.h"
 #include "port/model.h"
 #include "port/store.h"
 #include "port/tool.h"
@@ -78,6 +79,8 @@ struct engine_config {
         *denied_paths; /* absolute directories that no tool may read or write (the store's) */
     size_t denied_count;
     struct str walls; /* of commands: "all", or those that are off; logged with the asker */
+    /* The descriptors that effects may have open. All 0: as many as they like. */
+    struct descriptor_shares descriptors;
 };
 
 int engine_new(const struct engine_config *config, struct engine **engine, struct err *err);

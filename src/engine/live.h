@@ -28,6 +28,13 @@ struct rendered {
     size_t group_first, group_at;
 };
 
+/* What an agent works in. RESTS: its descriptor was closed, since there are few; each call opens the same directory again, for
+ * itself, with the tool port's open_again. */
+struct agent_place {
+    struct scope *scope; /* NULL: none */
+    enum { PLACE_OPEN, PLACE_RESTS } state;
+};
+
 struct live {
     struct engine *engine;
     struct id id;
@@ -38,8 +45,8 @@ struct live {
     uv_idle_t *more;   /* runs while effects may start and wait for the next turn */
     struct scope
         *scope; /* the workspace, opened once: whoever swaps the path later changes nothing */
-    struct err scope_problem; /* why it could not be opened */
-    struct scope **places;    /* by agent number: trees of their own; NULL where there is none */
+    struct err scope_problem;   /* why it could not be opened */
+    struct agent_place *places; /* by agent number: trees of their own; empty where there is none */
     size_t place_count;
     struct flight *flights;
     struct lookup flight_names; /* the same, by agent and call */
@@ -73,7 +80,10 @@ struct engine {
     struct journal *journal;
     struct crew *crew;    /* threads for long calls */
     struct crew *readers; /* a few for brief ones */
-    struct board *board;  /* what calls say while they work */
+    /* By the descriptors that calls need, before they get a thread: a queue for each crew. */
+    struct admission work_room, brief_room;
+    size_t scopes_open;  /* of trees, between calls */
+    struct board *board; /* what calls say while they work */
     struct map lives;
     struct wake *wake;
     uv_timer_t *heartbeat;
@@ -124,13 +134,15 @@ void work_start(struct live *live, const struct effect *effect);
 void work_progress(struct board_note *note, struct str text);
 /* places.c: the files that agents work in */
 /* What the agent works in: its tree, or that of the nearest agent above it, or the workspace. NULL: it is gone. */
-struct scope *place_of(const struct live *live, const struct agent *agent);
+struct agent_place place_of(const struct live *live, const struct agent *agent);
 void place_set(struct live *live, uint32_t agent_no, struct scope *scope); /* takes it */
 void place_drop(struct live *live, uint32_t agent_no);
 void places_release(struct live *live);
-/* Opens the trees of a run that was folded; on a thread that may wait. What is gone stays NULL. */
-struct scope **places_open(const struct engine *engine, const struct run *run, size_t *count);
-void places_close(const struct engine *engine, struct scope **places, size_t count);
+/* Opens the trees of a run that was folded; on a thread that may wait. What is gone stays empty. */
+struct agent_place *places_open(const struct engine *engine, const struct run *run, size_t *count);
+void places_close(const struct engine *engine, struct agent_place *places, size_t count);
+/* They are the live run's from now on. */
+void places_take(struct live *live, struct agent_place *places, size_t count);
 
 /* ownership.c: is the run still ours? */
 #define LEASE_MS 15000

@@ -253,6 +253,10 @@ static void look(struct work *work)
 static void perform(struct work *work)
 {
     struct err err = ERR_INIT;
+    if (work->skipped) {
+        fail(work, "stopped before it started.");
+        return;
+    }
     if (work->class != EFFECT_PURE && !ownership_await(work, &err)) {
         fail(work, err.message);
         if (err.class == ERR_NOT_FOUND)
@@ -360,9 +364,28 @@ static void mask_secrets(struct work *work)
     input->secrets = (int64_t)count;
 }
 
+/* Opens a tree that rests, for this call alone. What is in the way is the call's error. */
+static struct scope *open_place(struct work *work)
+{
+    struct scope *own = NULL;
+    struct err err = ERR_INIT;
+    if (work->resting == NULL || work->skipped || work->tree != NULL)
+        return NULL;
+    if (work->port->open_again(work->resting, &own, &err) != 0) {
+        work->problem = arena_copy(&work->arena, str_from(err.message));
+        return NULL;
+    }
+    work->context.scope = own;
+    return own;
+}
+
 void work_perform(struct work *work)
 {
     flight_alive(&work->flight);
+    struct scope *own = open_place(work);
     perform(work);
     mask_secrets(work);
+    work->context.scope = NULL;
+    if (own != NULL)
+        work->port->close_scope(own);
 }

@@ -289,8 +289,7 @@ void take_done(void *user)
     live->scope = task->scope;
     live->scope_problem = task->scope_problem;
     task->scope = NULL;
-    live->places = task->places;
-    live->place_count = task->place_count;
+    places_take(live, task->places, task->place_count);
     task->places = NULL;
     task->place_count = 0;
     live_open(live, task->folded, task->head);

@@ -20,7 +20,7 @@ struct task {
     struct lease lease;
     int64_t alive_at; /* the last owner's last sign of life */
     struct scope *scope;
-    struct scope **places; /* of agents with trees, by number */
+    struct agent_place *places; /* of agents with trees, by number */
     size_t place_count;
     struct err scope_problem;
     struct run *folded;

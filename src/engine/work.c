@@ -1,8 +1,9 @@
 /* Tools off the loop: everything that a call needs is copied into the work, a thread runs the tool (perform.c), the loop turns the
  * result into an input. Brief tools share a few threads; long ones get one each, so that programs that wait never hold up files that
- * are read. Loop thread. */
+ * are read. For the same reason each of the two has descriptors of its own (admission.h). Loop thread. */
 #include "engine/work.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "base/filename.h"
@@ -20,6 +21,45 @@ static void hand_over_preview(const struct work *work, const struct live *live)
                        &work->preview, allowed ? STANDING_ALLOWED : STANDING_NONE);
 }
 
+static bool is_long(const struct work *work)
+{
+    return work->kind == EFFECT_CHECK || work->tree != NULL ||
+           ((work->kind == EFFECT_TOOL || work->kind == EFFECT_ASK) && work->tool != NULL &&
+            work->tool->pace == TOOL_LONG);
+}
+
+static struct admission *room_of(const struct work *work)
+{
+    struct engine *engine = work->flight.engine;
+    return is_long(work) ? &engine->work_room : &engine->brief_room;
+}
+
+/* A tree's git is smaller than a command, its checks are commands. */
+static size_t need_of(const struct work *work)
+{
+    if (!is_long(work))
+        return DESCRIPTORS_BRIEF;
+    return DESCRIPTORS_COMMAND +
+           (work->context.network == SANDBOX_NET_NAMES ? DESCRIPTORS_NAMES : 0);
+}
+
+/* It has its descriptors: on to the threads. Its time went on while it waited for them. */
+static void hand_to_crew(struct work *work)
+{
+    struct engine *engine = work->flight.engine;
+    int64_t waited = engine_now(engine) - work->asked_at, *left = &work->context.time_left_ms;
+    if (*left != INT64_MAX)
+        *left = *left > waited ? *left - waited : 0;
+    crew_add(is_long(work) ? engine->crew : engine->readers, &work->job);
+}
+
+static void hand_on(struct admission *room)
+{
+    struct admission_ticket *ticket;
+    while ((ticket = admission_next(room)) != NULL)
+        hand_to_crew((struct work *)((char *)ticket - offsetof(struct work, ticket)));
+}
+
 static void finish(struct work *work)
 {
     struct live *live = flight_live(&work->flight);
@@ -33,6 +73,8 @@ static void finish(struct work *work)
         place_set(live, work->flight.agent_no, work->tree->made);
     else if (work->tree != NULL && work->tree->made != NULL)
         work->port->close_scope(work->tree->made);
+    admission_leave(room_of(work), &work->ticket);
+    hand_on(room_of(work));
     if (live != NULL && work->kind == EFFECT_ASK && !live->ending) {
         work->input.call_id = work->call_id;
         live_input(live, &work->input);
@@ -87,6 +129,15 @@ static void on_abort(struct flight *flight)
 {
     struct work *work = (struct work *)flight;
     atomic_store(&work->cancelled, true);
+    /* One that has not begun need not wait for descriptors only to end. What may have been done before a crash is looked at all the
+     * same, unless the next owner of the run does it. */
+    bool may_have_begun = work->tree != NULL || work->kind == EFFECT_SETTLE;
+    if (work->ticket.state != TICKET_WAITS || (may_have_begun && !atomic_load(&flight->abandoned)))
+        return;
+    admission_withdraw(room_of(work), &work->ticket);
+    work->skipped = true;
+    crew_add(flight->engine->readers, &work->job);
+    hand_on(room_of(work));
 }
 
 static struct str *copy_list(struct arena *arena, const struct list *list)
@@ -131,13 +182,12 @@ static int64_t time_left(const struct agent *agent, int64_t now)
     return left > 0 ? left : 0;
 }
 
-static void start_thread(struct engine *engine, struct work *work)
+static void start_thread(struct work *work)
 {
     work->job = (struct crew_job){.run = on_crew, .done = on_crew_done, .user = work};
-    bool is_long = work->kind == EFFECT_CHECK || work->tree != NULL ||
-                   ((work->kind == EFFECT_TOOL || work->kind == EFFECT_ASK) && work->tool != NULL &&
-                    work->tool->pace == TOOL_LONG);
-    crew_add(is_long ? engine->crew : engine->readers, &work->job);
+    work->asked_at = engine_now(work->flight.engine);
+    if (admission_enter(room_of(work), &work->ticket, need_of(work)))
+        hand_to_crew(work);
 }
 
 void work_start(struct live *live, const struct effect *effect)
@@ -156,7 +206,7 @@ void work_start(struct live *live, const struct effect *effect)
     if (effect->kind == EFFECT_ASK)
         named.call_id = arena_printf(&work->arena, "preview %.*s", STR_FMT(effect->call_id));
     flight_init(&work->flight, live, &named, on_abort);
-    flight_waits(&work->flight); /* until a thread is free */
+    flight_waits(&work->flight); /* until there are descriptors and a thread for it */
     work->kind = effect->kind;
     work->class = effect->class;
     work->port = engine->config.tools;
@@ -166,8 +216,10 @@ void work_start(struct live *live, const struct effect *effect)
     work->arguments = arena_copy(&work->arena, effect->arguments);
     work->problem = arena_copy(&work->arena, str_from(live->scope_problem.message));
     set_prepared(work, effect);
+    struct agent_place place = place_of(live, agent);
+    work->resting = place.state == PLACE_RESTS ? place.scope : NULL;
     work->context = (struct tool_context){
-        .scope = place_of(live, agent),
+        .scope = place.state == PLACE_OPEN ? place.scope : NULL,
         .working_directory = arena_copy(&work->arena, agent->contract.execution.working_directory),
         .read_paths = copy_list(&work->arena, &agent->contract.permissions.read_paths),
         .read_count = agent->contract.permissions.read_paths.n,
@@ -196,5 +248,5 @@ void work_start(struct live *live, const struct effect *effect)
     work->note.user = work;
     if (effect->kind == EFFECT_ISOLATE || effect->kind == EFFECT_MERGE)
         tree_work_set(work, live, effect);
-    start_thread(engine, work);
+    start_thread(work);
 }

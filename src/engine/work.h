@@ -23,8 +23,11 @@ struct tree_work {
 };
 
 struct work {
-    struct flight flight;   /* first: they are cast into each other */
-    struct crew_job job;    /* on a thread */
+    struct flight flight; /* first: they are cast into each other */
+    struct crew_job job;  /* on a thread */
+    struct admission_ticket ticket;
+    int64_t asked_at;       /* when it was to start */
+    bool skipped;           /* it was aborted before it was admitted, and is not done */
     struct board_note note; /* what it says while it works */
     struct arena arena;
     enum effect_kind kind;
@@ -35,7 +38,8 @@ struct work {
     struct str name;    /* of the tool, known or not */
     struct str shown;   /* hash of the preview that a person approved; empty: nobody was asked */
     struct str arguments;
-    struct str problem; /* why there is no workspace */
+    struct str problem;          /* why there is no workspace */
+    const struct scope *resting; /* what context.scope is opened from; NULL: it is open */
     struct tool_context context;
     struct tool_prepared prepared;
     struct tree_work *tree; /* of EFFECT_ISOLATE and EFFECT_MERGE */

@@ -157,6 +157,10 @@ struct tool_port {
     /* The same on a tree, which agents see at the path of the workspace that it was made from. */
     int (*open_tree)(struct str tree, struct str workspace, struct scope **scope, struct err *err);
     void (*close_scope)(struct scope *scope);
+    /* Closes its descriptor and keeps the rest: open_again makes another handle on the same directory, or fails where a different
+     * one is in its place by now (DENIED) or none (NOT_FOUND). Nothing else may be done with a scope that rests but close_scope. */
+    void (*rest_scope)(struct scope *scope);
+    int (*open_again)(const struct scope *resting, struct scope **scope, struct err *err);
     /* Appends the text of a file as it is, at most the context's max_result bytes; the path starts at the workspace. Those of the same
      * name that count besides (instructions_above) come before it, and CLAUDE.md stands in for AGENTS.md. NOT_FOUND where there is no
      * such file anywhere. */

@@ -56,7 +56,29 @@ static void close_scope(struct scope *scope)
     free(scope);
 }
 
-const struct tool_port tool_port = {tool_find,    tool_settle,           open_scope,
-                                    open_tree,    close_scope,           tool_load,
-                                    checks_run,   tool_memory_end_agent, tool_memory_await_agent,
-                                    tool_preview, step_preview};
+static int open_again(const struct scope *resting, struct scope **out, struct err *err)
+{
+    struct scope *scope = calloc(1, sizeof *scope);
+    if (scope == NULL)
+        return err_set(err, ERR_IO, "out of memory");
+    if (scope_open_again(scope, resting, err) != 0) {
+        free(scope);
+        scope = NULL;
+    }
+    *out = scope;
+    return scope != NULL ? 0 : -1;
+}
+
+const struct tool_port tool_port = {tool_find,
+                                    tool_settle,
+                                    open_scope,
+                                    open_tree,
+                                    close_scope,
+                                    scope_rest,
+                                    open_again,
+                                    tool_load,
+                                    checks_run,
+                                    tool_memory_end_agent,
+                                    tool_memory_await_agent,
+                                    tool_preview,
+                                    step_preview};
