@@ -94,6 +94,17 @@ class Descriptors(unittest.TestCase):
         self.assertLess(stopped, slept)
         self.assertFalse(any("\nran\n" in text for text in texts))
 
+    def test_too_few_are_told_in_one_sentence(self):
+        with Workspace() as space, ModelServer(script({"reply": {"text": "done"}})) as server:
+            for limit in (5, 6, 7, 8, 9, 12, 16, 20, 26):
+                with self.subTest(limit):
+                    done = start_limited(space, ["run", *server.flags(), "START"], limit)
+                    self.assertEqual(done.returncode, 1, done.stderr)
+                    self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                    self.assertRegex(done.stderr, rf"^cadre: only {limit} files may be open at a time .*`ulimit -n 1024`")
+            done = start_limited(space, ["run", *server.flags(), "START"], 27)
+            self.assertEqual(done.returncode, 0, done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()
