@@ -9,7 +9,7 @@ import threading
 import time
 import urllib.request
 
-PROGRAMS = ("server", "curl", "epoll", "journal", "verify", "sandbox", "git")
+PROGRAMS = ("server", "curl", "epoll", "journal", "verify", "sandbox", "git", "often")
 SAMPLE_SECONDS = 0.02
 EARLY_SECONDS, EARLY_FOR = 0.002, 0.1  # a run may be over after 0.02 s: so often as long as it is this young
 CONFIG = """\
@@ -216,15 +216,15 @@ class Bench:
                 os.unlink(store + ending)
 
     def cadre(self, server, store, *words, depth=1, isolation="false", more="", variables=None, workspace=None,
-              provider=", max_concurrent: 10000"):
+              provider=", max_concurrent: 10000", program="cadre"):
         config = os.path.join(self.directory, "cadre.yaml")
         with open(config, "w", encoding="ascii") as file:
             file.write(CONFIG.format(port=server.port, depth=depth, isolation=isolation, provider=provider) + more)
-        return Process([self.program("cadre"), *words, "--quiet", "--config", config, "--store", store],
+        return Process([self.program(program), *words, "--quiet", "--config", config, "--store", store],
                        workspace or self.workspace, {**self.environment, **(variables or {})}, self.left())
 
-    def cadre_run(self, server, store, concurrent=100000, depth=1):
-        return self.cadre(server, store, "run", "root", "--max-concurrent", str(concurrent), depth=depth)
+    def cadre_run(self, server, store, concurrent=100000, depth=1, program="cadre"):
+        return self.cadre(server, store, "run", "root", "--max-concurrent", str(concurrent), depth=depth, program=program)
 
     def bare(self, name, server, plan):
         path = os.path.join(self.directory, "plan.txt")

@@ -180,6 +180,34 @@ def cold(bench, row, rounds):
     row.judge("≤ 2x curl", ("wall", row.wall_curl, 2))
 
 
+ASKS_MORE = 1000  # of asks_often.c
+
+
+def owned(bench, row, children, rounds):
+    """What it costs to ask before each request whether the run is still ours: cadre, and a program that asks a thousand times more, in
+    turn. A thousandth of the CPU that the second takes more is the cost. With and without cannot be told apart: two runs of one and
+    the same program differ by more than that. Every other round begins with the other one, so that a machine that gets slower
+    favours neither."""
+    seen = {"cadre": [], "often": []}
+    with measure.Server(bench, "--children", children, "--turns", 0, "--wave", WAVE) as server:
+        for turn in range(rounds):
+            for name in sorted(seen, reverse=turn % 2 == 1):
+                store = bench.new_store()
+                server.reset()
+                seen[name].append(bench.cadre_run(server, store, program=name).finish())
+                stats = server.stats()
+                bench.forget_store(store)
+                if stats["requests"] != expected_requests(children, 0, 0, WAVE) or stats["bad"]:
+                    raise measure.Failed("%s sent %d requests, %d of them wrong" % (name, stats["requests"], stats["bad"]))
+    costs = sorted((often.cpu / once.cpu - 1) / ASKS_MORE * 100 for once, often in zip(seen["cadre"], seen["often"]))
+    row.rounds = rounds
+    row.wall = statistics.median(s.wall for s in seen["cadre"])
+    row.cpu_turn = statistics.median(s.cpu for s in seen["cadre"]) / stats["requests"]
+    row.note = "%.3f %% of its CPU, rounds from %.3f to %.3f; asked %d times more and divided" % (
+        statistics.median(costs), costs[0], costs[-1], ASKS_MORE)
+    row.judge("≤ 3 % CPU", ("%", statistics.median(costs), 3))
+
+
 def idle_memory(bench):
     """MB of cadre and of the bare libcurl client while they wait for the first reply."""
     found = []
@@ -338,6 +366,8 @@ def run_all(bench, quick, only):
             row = add(name, fan, children, thousand.get(context), context)
             if children == 1000:
                 thousand[context] = row
+    children = 500 if quick else 10000
+    add("K=%d, ownership checked before each request" % children, owned, children, 5)
     children, delay_ms = (500, 500) if quick else (10000, 2000)
     add("%d alive at once, first token after %.1f s" % (children, delay_ms / 1000), alive, children, delay_ms,
         idle_row.peak_mb)
