@@ -39,10 +39,10 @@ static void with_a_list_each_mistake_is_found_and_no_consequence_of_it(void **st
         /* References are followed where llm has no wrong value, */
         {"mode: x\nllm: {models: {a: {provider: p}, b: {provider: q}}}\n",
          {":1:7: expected", ":2:30: ", ":2:48: "}},
-        /* and not where it has one: that p has no URL is known already, and that the pool's model has none. */
-        {"llm:\n  providers: {p: {base_url: 7}}\n  models: {a: {provider: p}}\n"
+        /* and not where it has one: that there is no provider p follows from the first mistake. */
+        {"llm:\n  providers: {p: 7}\n  models: {a: {provider: p}}\n"
          "  pools: {default: [{model: a}]}\n",
-         {":2:29: expected a URL"}},
+         {":2:18: expected a mapping"}},
         {"llm:\n  models: {a: {provider: p}}\n  pools: {default: [{model: a}]}\n",
          {":2:26: there is no provider 'p'"}},
         {"tools: {web_search: {kind: x, url: 'http://h/'}}\n", {":1:28: expected"}},
