@@ -171,24 +171,29 @@ static void print_diff(struct output *output, const struct vcs_outlook *outlook)
 
 /* --- both -------------------------------------------------------------------------------------------------------------------- */
 
-static int ask(const struct apply *apply, struct arena *arena, struct vcs_outlook *outlook,
-               struct err *err)
+static int ask(const struct apply *apply, struct arena *arena, struct output *output,
+               struct vcs_outlook *outlook, struct err *err)
 {
     struct apply_source source;
     struct vcs_port *vcs = NULL;
     *outlook = (struct vcs_outlook){.diff = STR("")};
     if (apply_find(apply, arena, &source, err) != 0)
         return -1;
-    if (source.kind == APPLY_IN_PLACE)
-        return err_set(err, ERR_DENIED,
-                       "run %s worked in the files of %.*s itself: there is no result to compare",
-                       apply->run_id.text, STR_FMT(source.request.workspace));
+    if (source.kind == APPLY_IN_PLACE) {
+        output_error(output, "run %s worked in the files of %.*s itself: what it changed is there",
+                     apply->run_id.text, STR_FMT(source.request.workspace));
+        return 0;
+    }
     if (wire_vcs(apply->wire, &vcs, err) != 0)
         return -1;
     struct err gone = ERR_INIT;
     int result = vcs->result(vcs->self, arena, &source.request, DIFF_MAX, outlook, &gone);
     wire_vcs_close(vcs);
-    if (result == 0 || gone.class == ERR_NOT_FOUND) /* a run that changed nothing has no branch */
+    if (result != 0 && gone.class == ERR_NOT_FOUND) { /* a run that changed nothing has no branch */
+        output_error(output, "run %s has changed nothing", apply->run_id.text);
+        return 0;
+    }
+    if (result == 0)
         return 0;
     return err_set(err, gone.class, "%.*s: %s", STR_FMT(source.request.workspace), gone.message);
 }
@@ -208,11 +213,9 @@ static enum exit_code print(struct invocation *invocation, const struct apply *a
     }
     if (output->format == OUTPUT_JSON)
         print_json(output, apply->run_id.text, outlook, !stat);
-    else if (outlook->count == 0)
-        output_error(output, "run %s has changed nothing", apply->run_id.text);
-    else if (stat)
+    else if (outlook->count > 0 && stat)
         print_stat(output, outlook);
-    else
+    else if (outlook->count > 0)
         print_diff(output, outlook);
     return EXIT_CODE_DONE;
 }
@@ -227,7 +230,7 @@ static enum exit_code run(struct invocation *invocation)
         return command_fail(invocation, &err);
     arena_init(&arena);
     struct apply apply = {.wire = history.wire, .store = history.store, .run_id = history.run_id};
-    enum exit_code code = ask(&apply, &arena, &outlook, &err) == 0
+    enum exit_code code = ask(&apply, &arena, &invocation->output, &outlook, &err) == 0
                               ? print(invocation, &apply, &outlook)
                               : command_fail(invocation, &err);
     arena_release(&arena);

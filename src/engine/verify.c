@@ -61,14 +61,8 @@ struct verifying {
     struct hash head;
     uint64_t *last; /* seq of each agent's last event */
     size_t last_count;
-    uint64_t epoch; /* of the event before */
-    uint64_t fact;  /* the last event without a cause */
-    struct taken {
-        int64_t id; /* of the inbox message */
-        uint64_t seq;
-        bool is_seen; /* among the stored rows */
-    } * taken;        /* by events of the log, in their order */
-    size_t taken_count;
+    uint64_t epoch;     /* of the event before */
+    uint64_t fact;      /* the last event without a cause */
     int64_t created_at; /* of the run's row */
     struct err err;
 };
@@ -114,19 +108,6 @@ static int check_numbers(struct verifying *v, const struct stored_event *event)
     return 0;
 }
 
-static void note_taken(struct verifying *v, const struct event *event, uint64_t seq)
-{
-    /* A power of two: full. Messages are few, and most runs have one. */
-    if ((v->taken_count & (v->taken_count - 1)) == 0) {
-        size_t capacity = v->taken_count > 0 ? v->taken_count * 2 : 1;
-        struct taken *taken = realloc(v->taken, capacity * sizeof *taken);
-        if (taken == NULL)
-            abort();
-        v->taken = taken;
-    }
-    v->taken[v->taken_count++] = (struct taken){.id = event->inbox_id, .seq = seq};
-}
-
 /* Folds the event, and notes what it must have changed in other tables. */
 static int fold_noting(struct verifying *v, const struct event_row *row)
 {
@@ -136,8 +117,6 @@ static int fold_noting(struct verifying *v, const struct event_row *row)
     if (event_parse(row, &v->arena, &event, &v->err) != 0 ||
         run_apply(v->run, &event, &v->err) != 0)
         return problem(v->report, row->seq, "it does not fold: %s", v->err.message);
-    if (event.type == EVENT_INBOX_TAKEN && event.inbox_id > 0)
-        note_taken(v, &event, row->seq);
     size_t count = project(v->run, &event, rows);
     for (size_t i = 0; i < count; i++)
         projected_note(v->projected, row->agent_no, &rows[i]);
@@ -212,7 +191,6 @@ static void verifying_release(struct verifying *v)
     projected_free(v->projected);
     run_free(v->run);
     free(v->last);
-    free(v->taken);
 }
 
 /* What is damaged is a finding; any other trouble ends the verification. */
@@ -279,24 +257,10 @@ static void compare_message(struct verifying *v, const struct store_trace *trace
     if (trace->seq == 0 || trace->seq > v->report->events)
         problem_at(v->report, place, "event %llu has consumed it, and the log ends with event %llu",
                    (unsigned long long)trace->seq, (unsigned long long)v->report->events);
-    for (size_t i = 0; i < v->taken_count; i++)
-        v->taken[i].is_seen |= v->taken[i].id == trace->id;
     if (trace->started_by >= 0 && trace->started_by != v->created_at)
         problem_at(v->report, "table runs, column created_at",
                    "it is not the time at which inbox message %lld started the run",
                    (long long)trace->id);
-}
-
-static void compare_messages_end(const struct verifying *v)
-{
-    char place[64];
-    for (size_t i = 0; i < v->taken_count; i++) {
-        if (v->taken[i].is_seen)
-            continue;
-        snprintf(place, sizeof place, "table inbox, message %lld", (long long)v->taken[i].id);
-        problem_at(v->report, place, "its row is missing; event %llu has consumed it",
-                   (unsigned long long)v->taken[i].seq);
-    }
 }
 
 /* Each agent's last event is taken off the list when its tail says the same. */
@@ -338,7 +302,6 @@ static int compare_tables(struct verifying *v, struct store *store, struct str r
         snprintf(place, sizeof place, "table agent_tails, agent %zu", i);
         problem_at(v->report, place, "its row is missing");
     }
-    compare_messages_end(v);
     return 0;
 }
 

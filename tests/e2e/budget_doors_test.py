@@ -334,10 +334,11 @@ class Receipts(unittest.TestCase):
                 self.assertIn("Wrap up", told)
 
     def test_what_a_child_had_written_when_it_broke_off_for_good_is_kept(self):
-        greedy = (rule({"text": "an early finding ", "repeat": 40, "chunks": 8, "drop": "mid-stream"}, first_user="CHILD"),)
+        greedy = (rule({"text": "an early finding ", "repeat": 40, "chunks": 8, "drop": "mid-stream", "fail_times": 1,
+                        "then": {"status": 400, "error": "no more"}}, first_user="CHILD"),)
         for door in DOORS[:1]:
             with self.subTest(door=door):
-                self.start(door, "budget: {tokens: 30000}\nsub_agent: {max_retries: 0}", greedy)
+                self.start(door, "budget: {tokens: 60000}\nsub_agent: {max_retries: 0}", greedy)
                 self.assertIn("an early finding", self.told["text"])
 
 

@@ -104,7 +104,7 @@ class Echo(ChatTest):
     def test_an_answer_without_calls_brings_nothing_back(self):
         result, _, _ = self.end(says(0, reasoning={"reasoning_content": "hm"}, text="So far", finish="length"),
                                 says(1, expects={}, text="Whole."))
-        self.assertEqual(result["response"], "Whole.")
+        self.assertEqual(result["response"], "So farWhole.")  # the parts of an answer that was cut are joined
 
 
 class Filter(ChatTest):

@@ -92,7 +92,6 @@ TAMPERINGS = [
     ("DELETE FROM agent_tails WHERE run_no = RUN AND agent_no = 2", "table agent_tails, agent 2", "its row is missing"),
     ("INSERT INTO agent_tails SELECT run_no, 9, 3 FROM runs WHERE run_no = RUN", "table agent_tails, agent 9", "the agent's last"),
     ("UPDATE inbox SET consumed_seq = 9999 WHERE run_no = RUN", r"table inbox, message \d+", "the log ends with event"),
-    ("DELETE FROM inbox WHERE run_no = RUN", r"table inbox, message \d+", r"its row is missing; event \d+ has consumed it"),
     ("UPDATE inbox SET at = at + 1 WHERE run_no = RUN AND kind = 'start'", "table runs, column created_at", "inbox message"),
     # The database.
     ("INSERT INTO lifecycle_edges VALUES ('closed', 'running')", "table lifecycle_edges", "it is not what cadre made"),

@@ -315,6 +315,23 @@ static void summaries_are_one_clean_line_for_hostile_text(void **state)
     }
 }
 
+/* A name with characters that are not seen must not look like another name. */
+static void a_summary_escapes_what_it_cannot_show(void **state)
+{
+    struct buf out;
+    struct event asked = {.type = EVENT_TOOL_REQUESTED,
+                          .tool = STR("delete"),
+                          .arguments = STR("{\"path\":\"b\u202ec.txt\"}")};
+    struct event prepared = {.type = EVENT_TOOL_PREPARED, .path = STR("b\u202ec.txt")};
+    buf_init(&out, 4096);
+    event_summary(&asked, &out);
+    check_str(buf_view(&out), "delete {\"path\":\"b\\u202ec.txt\"}");
+    buf_clear(&out);
+    event_summary(&prepared, &out);
+    check_str(buf_view(&out), "will change \"b\\342\\200\\256c.txt\"");
+    buf_release(&out);
+}
+
 static void every_type_has_a_summary(void **state)
 {
     for (int type = 0; type < EVENT_TYPE_COUNT; type++) {
@@ -573,6 +590,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_field_of_the_wrong_type_is_refused),
         cmocka_unit_test(summaries_are_one_clean_line_for_hostile_text),
         cmocka_unit_test(every_type_has_a_summary),
+        cmocka_unit_test(a_summary_escapes_what_it_cannot_show),
         cmocka_unit_test(a_sleep_reads_in_its_two_largest_units),
         cmocka_unit_test(every_type_is_explained),
         cmocka_unit_test(docs_events_says_what_the_table_says),

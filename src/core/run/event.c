@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/filename.h"
 #include "base/json.h"
 #include "base/utf8.h"
 
@@ -223,6 +224,17 @@ static bool is_printable(struct str text)
 }
 
 /* One line, cleaned and cut. */
+#define SUMMARY_BYTES 1024 /* of a text that are looked at */
+
+/* clean: the beginning of a text that had `whole` bytes, as it may be shown. */
+static void add_beginning(struct buf *out, struct str clean, size_t whole)
+{
+    struct str cut = utf8_cut_chars(clean, SUMMARY_CHARS);
+    buf_str(out, cut);
+    if (cut.n < clean.n || whole > SUMMARY_BYTES)
+        buf_text(out, "…");
+}
+
 static void add_line(struct buf *out, struct str text)
 {
     struct buf clean;
@@ -231,12 +243,23 @@ static void add_line(struct buf *out, struct str text)
         return;
     }
     buf_init(&clean, 4096);
-    utf8_clean(&clean, utf8_cut(text, 1024), UTF8_ONE_LINE);
-    struct str cut = utf8_cut_chars(buf_view(&clean), SUMMARY_CHARS);
-    buf_str(out, cut);
-    if (cut.n < clean.n || text.n > 1024)
-        buf_text(out, "…");
+    utf8_clean(&clean, utf8_cut(text, SUMMARY_BYTES), UTF8_ONE_LINE);
+    add_beginning(out, buf_view(&clean), text.n);
     buf_release(&clean);
+}
+
+/* Arguments of a call: what cannot be shown is escaped and not left out, or a name would look like another one. */
+static void add_arguments(struct buf *out, struct str json)
+{
+    struct buf escaped;
+    if (json.n <= SUMMARY_CHARS && is_printable(json)) {
+        buf_str(out, json);
+        return;
+    }
+    buf_init(&escaped, (size_t)16 * SUMMARY_BYTES);
+    utf8_escape_json(&escaped, utf8_cut(json, SUMMARY_BYTES));
+    add_beginning(out, buf_view(&escaped), json.n);
+    buf_release(&escaped);
 }
 
 /* The same, with what stands between it and the text behind it. Names come from models too. */
@@ -312,10 +335,10 @@ static void summary_of_tool(const struct event *e, struct buf *out)
         if (e->type == EVENT_PERMISSION_ASKED)
             buf_text(out, "asks to ");
         add_label(out, e->tool, " ");
-        add_line(out, e->shortened.p != NULL ? e->shortened : e->arguments);
+        add_arguments(out, e->shortened.p != NULL ? e->shortened : e->arguments);
     } else if (e->type == EVENT_TOOL_PREPARED) {
         buf_text(out, "will change ");
-        add_line(out, e->path);
+        add_line(out, str_from(filename_of(e->path).text));
     } else {
         add_line(out, e->text);
     }
