@@ -148,7 +148,8 @@ class Page(Plans):
         plan = {**json.loads(self.cadre("show", self.write("example.yaml", documented()), "--json")[0])["plan"],
                 "id": ""}
         for section, more in [("A plan", plan), ("A step", {**plan["steps"][1], "status": "", "max_retries": 1,
-                                                           "allowed_tools": [], "requires_approval": True})]:
+                                                           "allowed_tools": [], "requires_approval": True,
+                                                           "working_directory": ""})]:
             with self.subTest(section):
                 table = PAGE.read_text().split(f"## {section}\n")[1].split("\n## ")[0]
                 self.assertEqual(sorted(re.findall(r"(?m)^\| `(\w+)`", table)), sorted(more))
