@@ -171,7 +171,17 @@ static void print_diff(struct output *output, const struct vcs_outlook *outlook)
 
 /* --- both -------------------------------------------------------------------------------------------------------------------- */
 
-static int ask(const struct apply *apply, struct arena *arena, struct output *output,
+/* Why there is no diff: with the counts, or beside a patch that is empty. */
+static void tell(struct invocation *invocation, const char *why, const struct apply *apply)
+{
+    struct output *output = &invocation->output;
+    if (output->format == OUTPUT_TEXT && arguments_has(&invocation->arguments, "stat"))
+        output_print(output, "run %s: %s\n", apply->run_id.text, why);
+    else
+        output_error(output, "run %s: %s", apply->run_id.text, why);
+}
+
+static int ask(const struct apply *apply, struct arena *arena, struct invocation *invocation,
                struct vcs_outlook *outlook, struct err *err)
 {
     struct apply_source source;
@@ -180,8 +190,7 @@ static int ask(const struct apply *apply, struct arena *arena, struct output *ou
     if (apply_find(apply, arena, &source, err) != 0)
         return -1;
     if (source.kind == APPLY_IN_PLACE) {
-        output_error(output, "run %s worked in the files of %.*s itself: what it changed is there",
-                     apply->run_id.text, STR_FMT(source.request.workspace));
+        tell(invocation, "what it changed is in the files where it worked", apply);
         return 0;
     }
     if (wire_vcs(apply->wire, &vcs, err) != 0)
@@ -190,7 +199,7 @@ static int ask(const struct apply *apply, struct arena *arena, struct output *ou
     int result = vcs->result(vcs->self, arena, &source.request, DIFF_MAX, outlook, &gone);
     wire_vcs_close(vcs);
     if (result != 0 && gone.class == ERR_NOT_FOUND) { /* a run that changed nothing has no branch */
-        output_error(output, "run %s has changed nothing", apply->run_id.text);
+        tell(invocation, "it has changed nothing", apply);
         return 0;
     }
     if (result == 0)
@@ -230,7 +239,7 @@ static enum exit_code run(struct invocation *invocation)
         return command_fail(invocation, &err);
     arena_init(&arena);
     struct apply apply = {.wire = history.wire, .store = history.store, .run_id = history.run_id};
-    enum exit_code code = ask(&apply, &arena, &invocation->output, &outlook, &err) == 0
+    enum exit_code code = ask(&apply, &arena, invocation, &outlook, &err) == 0
                               ? print(invocation, &apply, &outlook)
                               : command_fail(invocation, &err);
     arena_release(&arena);

@@ -134,7 +134,8 @@ class FakeServer:
                 time.sleep(0.01)
                 if i == count // 2:
                     self.wait_for_the_others(now)
-            last = {"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]}
+            reason = "length" if count == body["max_tokens"] else "stop"
+            last = {"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}
             if self.timings:
                 last["timings"] = self.timings
             event(last)
