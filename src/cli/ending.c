@@ -5,6 +5,7 @@
 #include "core/contract/settings.h"
 
 #define PARKED "parked"
+#define LINES_SHOWN 12 /* of a list, on a terminal */
 
 struct ending {
     struct output *output;
@@ -44,6 +45,35 @@ static void print_json(const struct ending *ending, const struct stored_run *run
     buf_release(&line);
 }
 
+/* Lines of a list: all of them for a program that reads along, the first ones for a person at a terminal. */
+static void print_lines(struct output *output, const char *heading, const struct buf *lines,
+                        size_t count)
+{
+    struct str rest = buf_view(lines), line;
+    size_t most = output->target == OUTPUT_TERMINAL ? LINES_SHOWN : count;
+    if (count == 0)
+        return;
+    output_print(output, "%s\n", heading);
+    for (size_t i = 0; i < most && str_next_line(&rest, &line); i++)
+        output_print(output, "  %.*s\n", STR_FMT(line));
+    if (count > most)
+        output_print(output, "  and %zu more\n", count - most);
+}
+
+static void print_changes(const struct ending *ending)
+{
+    const struct ending_changes *changes = ending->request->changes;
+    char heading[64];
+    if (changes == NULL)
+        return;
+    snprintf(heading, sizeof heading, "%zu %s changed:", changes->file_count,
+             changes->file_count == 1 ? "file" : "files");
+    print_lines(ending->output, heading, &changes->files, changes->file_count);
+    snprintf(heading, sizeof heading, "%zu %s failed:", changes->failed_count,
+             changes->failed_count == 1 ? "child" : "children");
+    print_lines(ending->output, heading, &changes->failed, changes->failed_count);
+}
+
 /* Where what it brought is. */
 static void print_places(const struct ending *ending, const struct stored_run *run,
                          const struct js *result)
@@ -54,7 +84,8 @@ static void print_places(const struct ending *ending, const struct stored_run *r
         output_print(output, "result on branch ");
         output_clean(output, branch, UTF8_ONE_LINE);
         if (ending->request->taken == ENDING_SAYS_HOW)
-            output_print(output, "; take it over: cadre apply %.*s", STR_FMT(run->run_id));
+            output_print(output, "; look at it: cadre diff %.*s; take it over: cadre apply %.*s",
+                         STR_FMT(run->run_id), STR_FMT(run->run_id));
         output_print(output, "\n");
     }
     if (ending->request->report.n > 0) {
@@ -92,6 +123,7 @@ static void print_last_line(const struct ending *ending, const struct stored_run
         output_print(output, ")");
     }
     output_print(output, "%.*s", STR_FMT(buf_view(&line)));
+    print_changes(ending);
     print_places(ending, run, result);
     output_print(output, "next: cadre show %.*s\n", STR_FMT(run->run_id));
     buf_release(&line);

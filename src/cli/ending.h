@@ -12,15 +12,20 @@
 
 enum ending_parts { ENDING_ALL, ENDING_ANSWER };
 
+/* What a run leaves behind, a line each, as it is shown. */
+struct ending_changes {
+    struct buf files;  /* that were changed */
+    struct buf failed; /* children that failed, why, and where their work is */
+    size_t file_count, failed_count;
+};
+
 struct ending_request {
     struct str run_id;
-    /* What a person may do with a run that is parked or stopped; takes its id twice (STR_FMT). */
-#define ENDING_CHOICES "go on with: cadre resume %.*s; or give it up with: cadre cancel %.*s --now"
-
     enum ending_parts parts;
     int64_t asked_at;                                  /* on the clock of leases */
     const struct cache_use *cache;                     /* of all agents; NULL: not known */
     struct str report;                                 /* where it was published, or STR_NONE */
+    const struct ending_changes *changes;              /* NULL: not known */
     enum { ENDING_SAYS_HOW, ENDING_TAKEN_OVER } taken; /* SAYS_HOW: to take the result over */
 };
 

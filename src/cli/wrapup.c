@@ -1,12 +1,50 @@
 /* See wrapup.h. */
 #include "cli/wrapup.h"
 
+#include "base/utf8.h"
 #include "cli/apply.h"
 #include "core/report/report.h"
 #include "os/clock.h"
 
+#define ERROR_SHOWN 2000 /* bytes of why a child failed; the report has all of it */
+
+/* A child that failed: why, in one line, and where its work is. */
+static void note_failed(struct ending_changes *changes, const struct agent *child)
+{
+    struct buf *out = &changes->failed;
+    changes->failed_count++;
+    utf8_clean(out, child->contract.agent.name, UTF8_ONE_LINE);
+    buf_printf(out, " (%.*s): ", STR_FMT(child->task_id));
+    utf8_clean(out, utf8_cut(child->error, ERROR_SHOWN), UTF8_ONE_LINE);
+    /* Where a merge failed, the error names the branch. */
+    bool kept = child->tree != NULL && child->tree->kept.n > 0;
+    if (kept && (child->error.n == 0 || memmem(child->error.p, child->error.n, child->tree->kept.p,
+                                               child->tree->kept.n) == NULL))
+        buf_printf(out, "; its work is on the branch %.*s", STR_FMT(child->tree->kept));
+    buf_char(out, '\n');
+}
+
+static void note_changes(struct ending_changes *changes, const struct run *run)
+{
+    const struct set *files = &run_agent(run, 0)->files_modified;
+    buf_init(&changes->files, SIZE_MAX / 4);
+    buf_init(&changes->failed, SIZE_MAX / 4);
+    changes->file_count = files->n;
+    for (size_t i = 0; i < files->n; i++) {
+        buf_str(&changes->files, files->items[i]);
+        buf_char(&changes->files, '\n');
+    }
+    for (uint32_t no = 1; no < run_agent_count(run); no++) {
+        const struct agent *child = run_agent(run, no);
+        if (!ending_worked(child->outcome))
+            note_failed(changes, child);
+    }
+}
+
 void wrapup_note(struct wrapup *wrapup, const struct run *run)
 {
+    if (run_ended(run))
+        note_changes(&wrapup->changes, run);
     wrapup->run = run_state(run) == RUN_COMPLETED && run_outcome(run) == OUTCOME_COMPLETED
                       ? WRAPUP_COMPLETED
                       : WRAPUP_FAILED;
@@ -18,6 +56,8 @@ void wrapup_note(struct wrapup *wrapup, const struct run *run)
 void wrapup_release(struct wrapup *wrapup)
 {
     publication_release(&wrapup->publication);
+    buf_release(&wrapup->changes.files);
+    buf_release(&wrapup->changes.failed);
 }
 
 /* A report that cannot be written is in the store all the same. */
@@ -61,7 +101,8 @@ int wrapup_print(const struct wrapup *wrapup, struct output *output, enum ending
                                      .parts = parts,
                                      .asked_at = clock_boottime_ms(),
                                      .cache = &wrapup->cache,
-                                     .report = publish(wrapup, output)};
+                                     .report = publish(wrapup, output),
+                                     .changes = &wrapup->changes};
     if (wire_store(wrapup->wire, &store, err) != 0)
         return -1;
     arena_init(&arena);

@@ -11,7 +11,8 @@ struct wrapup {
     struct wire *wire;
     struct id run_id;
     struct publication publication;
-    struct cache_use cache;                       /* of all agents */
+    struct cache_use cache; /* of all agents */
+    struct ending_changes changes;
     enum { WRAPUP_FAILED, WRAPUP_COMPLETED } run; /* how it ended */
     enum { WRAPUP_LEAVES, WRAPUP_APPLIES } result;
 };

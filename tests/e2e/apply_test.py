@@ -171,8 +171,24 @@ class Apply(unittest.TestCase):
         with Repository() as space, ModelServer(writer()) as server:
             done = space.run(["run", *server.flags(), "--mode", "auto", "task"])
             run = space.query("SELECT id FROM runs")[0]["id"]
-            self.assertIn(f"\nresult on branch cadre/{run}/result; take it over: cadre apply {run}\n", done.stdout)
+            self.assertIn(f"\n1 file changed:\n  new.txt\nresult on branch cadre/{run}/result; look at it: cadre diff {run}; "
+                          f"take it over: cadre apply {run}\n", done.stdout)
             self.assertIn(f"back: cadre apply --undo {run}\n", self.cadre(space, "apply", run[:12]).stdout)
+
+    def test_the_end_of_a_run_lists_files_and_failed_children_whole_in_a_pipe(self):
+        many = [call("write", path=f"f{number:02}.txt", content="x\n") for number in range(20)]
+        clash = [call("spawn_agent", task=f"CHILD {name}") for name in ("one", "two")]
+        rules = script({"when": {"first_user": "ROOT", "turn": 0}, "reply": {"calls": many}},
+                       {"when": {"first_user": "ROOT", "turn": 1}, "reply": {"calls": clash}},
+                       *({"when": {"first_user": f"CHILD {name}", "turn": 0},
+                          "reply": {"calls": [call("write", path="a.txt", content=f"{name}\n")]}} for name in ("one", "two")),
+                       {"reply": {"text": "done"}})
+        with Repository() as space, ModelServer(rules) as server:
+            done = space.run(["run", *server.flags(), "--mode", "auto", "ROOT"])
+            self.assertIn("\n21 files changed:\n", done.stdout)
+            for number in range(20):
+                self.assertIn(f"\n  f{number:02}.txt\n", done.stdout)
+            self.assertRegex(done.stdout, r"\n1 child failed:\n  .*merge conflict in a.txt; its work is on the branch cadre/\S+: git diff ")
 
     def test_a_run_with_apply_takes_its_result_over(self):
         with Repository() as space:

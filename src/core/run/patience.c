@@ -396,8 +396,8 @@ void run_park_broken(struct deciding *d, const struct agent *agent)
     money_print(&w, broken->cost_nano);
     buf_printf(&out,
                ", and what is left of the budget does not pay for another (`--forgive-broken` of "
-               "`cadre resume` counts them no longer): %.*s",
-               STR_FMT(agent->patience.why));
+               "`cadre resume` counts them no longer)%s%.*s",
+               agent->patience.why.n > 0 ? ": " : "", STR_FMT(agent->patience.why));
     e->kind = STR("broken");
     e->provider = asked != NULL ? keep(d, asked->provider) : STR_NONE;
     e->reason = keep(d, buf_view(&out));
