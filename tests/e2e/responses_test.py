@@ -149,7 +149,7 @@ class Trouble(unittest.TestCase):
         cut = {"name": "write", "arguments": "{\"path\":\"x\",\"content\":\"y\"}"}
         result, events = self.end(says("ROOT", 0, text="Now.", calls=[cut], finish="length"),
                                   says("ROOT", 1, text="so be it"))
-        self.assertEqual(result["response"], "so be it")
+        self.assertEqual(result["response"], "Now.so be it")  # what was said before the cut is a part of the answer
         self.assertNotIn("x", self.tree)
         self.assertEqual(of_type(events, "model.replied")[0]["completeness"], "cut")
         self.assertEqual(of_type(events, "tool.requested"), [])
