@@ -4,6 +4,7 @@ import socket
 import sys
 import threading
 import unittest
+import unittest.mock
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -151,9 +152,10 @@ class Streams(Answers):
             request.start()
             while request.events(chat_chunk({"content": "for ever and ever " * 100})):
                 pass
-        requests, events = self.completed(answer, "Short.")
+        requests, events = self.completed(answer, unittest.mock.ANY)
         replied = [e for e in events if e["type"] == "model.replied"][0]["payload"]
         self.assertEqual((replied["finish"], replied["completeness"]), ("length", "cut"))
+        self.assertEqual([e for e in events if e["type"] == "run.completed"][0]["payload"]["response"], replied["text"] + "Short.")
         limit = [e for e in events if e["type"] == "model.requested"][0]["payload"]["output_limit"]
         self.assertLessEqual(len(replied["text"]), limit * 4)
 
