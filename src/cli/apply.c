@@ -76,7 +76,7 @@ static int ask_git(const struct apply *apply, struct arena *arena,
 int apply_run(const struct apply *apply, struct arena *arena, struct apply_outcome *outcome,
               struct err *err)
 {
-    struct apply_source source;
+    struct apply_source source = {.kind = APPLY_IN_PLACE};
     if (apply_find(apply, arena, &source, err) != 0)
         return -1;
     *outcome = (struct apply_outcome){.workspace = source.request.workspace, .kind = source.kind};

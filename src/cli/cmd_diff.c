@@ -184,7 +184,7 @@ static void tell(struct invocation *invocation, const char *why, const struct ap
 static int ask(const struct apply *apply, struct arena *arena, struct invocation *invocation,
                struct vcs_outlook *outlook, struct err *err)
 {
-    struct apply_source source;
+    struct apply_source source = {.kind = APPLY_IN_PLACE};
     struct vcs_port *vcs = NULL;
     *outlook = (struct vcs_outlook){.diff = STR("")};
     if (apply_find(apply, arena, &source, err) != 0)

@@ -45,7 +45,7 @@ static int tree_of(const struct git_work *work, struct str commit, struct str *t
 
 static int is_clean(const struct git_work *work, struct str head, bool *yes, struct err *err)
 {
-    struct str tree, head_tree;
+    struct str tree = STR(""), head_tree = STR("");
     if (git_snapshot_tree(work, &tree, err) != 0 || tree_of(work, head, &head_tree, err) != 0)
         return -1;
     *yes = str_eq(tree, head_tree);
@@ -167,8 +167,9 @@ static int work_out(const struct git_work *work, struct str base, struct str the
                     struct str *now, struct str *merged, struct vcs_applied *applied,
                     struct err *err)
 {
-    struct str tree;
+    struct str tree = STR("");
     struct git_merge_answer told;
+    *now = *merged = STR("");
     if (git_snapshot_tree(work, &tree, err) != 0 ||
         private_commit(work, tree, base, STR(""), now, err) != 0 ||
         git_merge_trees(work, *now, theirs, &told, err) != 0)
@@ -225,8 +226,8 @@ static int apply_to_files(struct files *files, const struct vcs_apply_request *r
                           struct vcs_applied *applied, struct err *err)
 {
     struct git_work *work = &files->tree.work;
-    struct str now, merged, before, after, result = applied->to,
-                                           base = arena_copy(work->arena, request->base);
+    struct str now, merged, before = STR(""), after = STR(""), result = applied->to;
+    struct str base = arena_copy(work->arena, request->base);
     if (work_out(work, base, result, &now, &merged, applied, err) != 0)
         return -1;
     if (applied->outcome == VCS_APPLY_REFUSED) {
@@ -253,7 +254,7 @@ static int take_out(struct files *files, struct str from, struct str to,
                     struct vcs_applied *applied, struct err *err)
 {
     struct git_work *work = &files->tree.work;
-    struct str tree, theirs, now, merged;
+    struct str tree = STR(""), theirs = STR(""), now, merged;
     applied->from = to;
     applied->to = from;
     if (tree_of(work, from, &tree, err) != 0 ||
@@ -305,7 +306,7 @@ static int fast_forward(const struct git_work *work, struct str run, struct vcs_
 static int may_forward(const struct git_work *work, const struct vcs_apply_request *request,
                        const struct vcs_applied *applied, bool *yes, struct err *err)
 {
-    struct str head;
+    struct str head = STR("");
     *yes = false;
     if (find_ref(work, git_private_ref(work->arena, request->run, "head"), &head, err) != 0)
         return -1;
@@ -376,7 +377,7 @@ int git_undo(const struct git_work *work, const struct vcs_apply_request *reques
              struct vcs_applied *applied, struct err *err)
 {
     struct files files;
-    struct str result, before;
+    struct str result = STR(""), before = STR("");
     *applied = (struct vcs_applied){.outcome = VCS_NOTHING_TO_APPLY};
     const char *ref = git_branch_ref(work->arena, request->run, STR(VCS_RESULT));
     if (files_find(work, request->run, &files, err) != 0 ||

@@ -145,8 +145,8 @@ static int read_message(struct str *rest, struct str field, struct str *type,
 static int read_messages(struct arena *arena, struct str rest, struct git_merge_answer *answer,
                          struct err *err)
 {
-    struct str field, type, counted = rest;
-    struct git_merge_note note;
+    struct str field, type = STR(""), counted = rest;
+    struct git_merge_note note = {.path = STR("")};
     size_t count = 0;
     while (git_next_field(&counted, &field)) {
         if (read_message(&counted, field, &type, &note, err) != 0)

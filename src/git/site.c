@@ -306,8 +306,10 @@ static int locate(const struct git *git, struct arena *arena, struct str workspa
                   char real[PATH_MAX], struct found *found, struct git_site *site, struct err *err)
 {
     struct str given = arena_copy(arena, workspace);
-    if (given.n == 0 || realpath(given.p, real) == NULL)
-        return err_set(err, ERR_NOT_FOUND, "%.*s is not there", STR_FMT(workspace));
+    if (given.n == 0 || realpath(given.p, real) == NULL) {
+        err_set(err, ERR_NOT_FOUND, "%.*s is not there", STR_FMT(workspace));
+        return -1;
+    }
     int child = git_site_of_tree(git, arena, arena_copy(arena, str_from(real)), site, err);
     return child != 0 ? child : discover(real, found, err);
 }
