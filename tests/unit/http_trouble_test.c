@@ -208,6 +208,7 @@ static void a_transfer_may_end_between_its_socket_and_the_next_poll(void **state
     while (victims.feeders > 0 || victims.count > 0)
         uv_run(&victims.fixture->loop, UV_RUN_ONCE);
     uv_close((uv_handle_t *)&check, NULL);
+    uv_run(&victims.fixture->loop, UV_RUN_NOWAIT); /* the handle is closed before its memory goes */
     close(listener);
 }
 
